@@ -1,0 +1,243 @@
+// Package lifetime is the context of a call: the caller's context, ended by
+// Cancel and by the call timeout too. It is a part of the call's own memory, so
+// that a call costs no context of package context, and lets one exchange be
+// interrupted without a closure.
+package lifetime
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/catena-http/catena/event"
+)
+
+// Hook is interrupted when a context ends.
+type Hook interface {
+	// Interrupt makes what runs fail soon. It does not block and is called at
+	// most once for each Attach, from any goroutine.
+	Interrupt()
+}
+
+// Context is a call's context. Init comes first, before the Context is shared.
+type Context struct {
+	parent context.Context
+	values func(key any) any
+
+	mu         sync.Mutex // guards the fields below
+	done       chan struct{}
+	err        error // what Err returns; set once
+	cause      error // what ended the call, with our own timeout in full
+	deadline   time.Time
+	timer      *time.Timer
+	stopParent func() bool
+	hooks      []Hook
+	first      [1]Hook // hooks' first backing
+	funcs      map[*func()]struct{}
+}
+
+// Init sets the caller's context and a look-up for the call's own values, which
+// answers nil for keys that are not the call's.
+func (c *Context) Init(parent context.Context, values func(key any) any) {
+	c.parent, c.values = parent, values
+}
+
+// Start watches the caller's context and, where timeout is not 0, lets the
+// context end after it, calling expired then. Once at most.
+func (c *Context) Start(timeout time.Duration, expired func()) {
+	if timeout > 0 {
+		c.mu.Lock()
+		c.deadline = time.Now().Add(timeout)
+		c.timer = time.AfterFunc(timeout, func() {
+			if c.end(context.DeadlineExceeded, &event.TimeoutError{Step: event.StepCall, After: timeout}) {
+				expired()
+			}
+		})
+		c.mu.Unlock()
+	}
+	if c.parent.Done() == nil {
+		return
+	}
+	stop := context.AfterFunc(c.parent, func() { c.end(c.parent.Err(), causeOf(c.parent)) })
+	c.mu.Lock()
+	c.stopParent = stop
+	ended := c.err != nil
+	c.mu.Unlock()
+	if ended {
+		stop()
+	}
+}
+
+// Cancel ends the context with context.Canceled. It reports whether it was this
+// call that ended it.
+func (c *Context) Cancel() bool { return c.end(context.Canceled, context.Canceled) }
+
+// Finish ends the context because the call is over, and lets go of everything
+// that watches it.
+func (c *Context) Finish() {
+	c.end(context.Canceled, context.Canceled)
+}
+
+func (c *Context) end(err, cause error) bool {
+	c.mu.Lock()
+	if c.err != nil {
+		c.mu.Unlock()
+		return false
+	}
+	c.err, c.cause = err, cause
+	if c.done != nil {
+		close(c.done)
+	}
+	hooks, funcs, timer, stop := c.hooks, c.funcs, c.timer, c.stopParent
+	c.hooks, c.funcs = nil, nil
+	c.mu.Unlock()
+
+	if timer != nil {
+		timer.Stop()
+	}
+	if stop != nil {
+		stop()
+	}
+	for _, h := range hooks {
+		h.Interrupt()
+	}
+	for f := range funcs {
+		(*f)()
+	}
+	return true
+}
+
+// Deadline is the earlier of the caller's and the call timeout's.
+func (c *Context) Deadline() (time.Time, bool) {
+	c.mu.Lock()
+	own := c.deadline
+	c.mu.Unlock()
+	theirs, ok := c.parent.Deadline()
+	if own.IsZero() || ok && theirs.Before(own) {
+		return theirs, ok
+	}
+	return own, true
+}
+
+// Done is closed when the context ends.
+func (c *Context) Done() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done == nil {
+		c.done = make(chan struct{})
+		if c.err != nil {
+			close(c.done)
+		}
+	}
+	return c.done
+}
+
+// Err is why the context ended, nil while it has not. It sees the end of the
+// caller's context at once.
+func (c *Context) Err() error {
+	c.mu.Lock()
+	err := c.err
+	c.mu.Unlock()
+	if err == nil {
+		err = c.parent.Err()
+	}
+	return err
+}
+
+// Value is the call's own value for key, or the caller's.
+func (c *Context) Value(key any) any {
+	if key == (contextKey{}) {
+		return c
+	}
+	if c.values != nil {
+		if v := c.values(key); v != nil {
+			return v
+		}
+	}
+	return c.parent.Value(key)
+}
+
+// AfterFunc lets package context follow this context without a goroutine. f is
+// called on the goroutine that ends the context.
+func (c *Context) AfterFunc(f func()) (stop func() bool) {
+	key := &f
+	c.mu.Lock()
+	ended := c.err != nil
+	if !ended {
+		if c.funcs == nil {
+			c.funcs = make(map[*func()]struct{})
+		}
+		c.funcs[key] = struct{}{}
+	}
+	c.mu.Unlock()
+	if ended {
+		f()
+		return func() bool { return false }
+	}
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		_, waiting := c.funcs[key]
+		delete(c.funcs, key)
+		return waiting
+	}
+}
+
+// Attach lets h be interrupted when the context ends, at once if it has ended.
+func (c *Context) Attach(h Hook) {
+	c.mu.Lock()
+	ended := c.err != nil
+	if !ended {
+		if c.hooks == nil {
+			c.hooks = c.first[:0]
+		}
+		c.hooks = append(c.hooks, h)
+	}
+	c.mu.Unlock()
+	if ended {
+		h.Interrupt()
+	}
+}
+
+// Detach takes h back. It reports true where h was not and will not be
+// interrupted.
+func (c *Context) Detach(h Hook) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.Index(c.hooks, h)
+	if i < 0 {
+		return false
+	}
+	c.hooks = slices.Delete(c.hooks, i, i+1)
+	return true
+}
+
+// Cause is what ended ctx, a call's context or one derived from it: nil while it
+// lives; our call timeout as *event.TimeoutError; the caller's own cause
+// together with ctx.Err().
+func Cause(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	if c, ok := ctx.Value(contextKey{}).(*Context); ok {
+		c.mu.Lock()
+		cause := c.cause
+		c.mu.Unlock()
+		if cause != nil {
+			return cause
+		}
+	}
+	return causeOf(ctx)
+}
+
+func causeOf(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if cause == nil || cause == err {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
+type contextKey struct{}

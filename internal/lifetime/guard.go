@@ -1,0 +1,35 @@
+package lifetime
+
+import "context"
+
+// Guard interrupts a Hook when a call ends or when the context of the request
+// does, which may be another one that an interceptor made. The zero Guard
+// watches nothing.
+type Guard struct {
+	call *Context
+	hook Hook
+	stop func() bool // of a request context that is not the call's
+}
+
+// Watch starts watching call and ctx for h.
+func (g *Guard) Watch(call *Context, ctx context.Context, h Hook) {
+	g.call, g.hook, g.stop = call, h, nil
+	call.Attach(h)
+	if ctx != context.Context(call) && ctx.Done() != nil {
+		g.stop = context.AfterFunc(ctx, h.Interrupt)
+	}
+}
+
+// Release stops watching. It reports true where the hook was not and will not
+// be interrupted.
+func (g *Guard) Release() bool {
+	if g.call == nil {
+		return true
+	}
+	clean := g.call.Detach(g.hook)
+	if g.stop != nil && !g.stop() {
+		clean = false
+	}
+	*g = Guard{}
+	return clean
+}
