@@ -102,6 +102,9 @@ func (c *Conn) Write(b []byte) (int, error) {
 			if n == len(b) {
 				return n, nil
 			}
+			if c.out.room() > 0 { // what was sent is thrown away
+				continue
+			}
 		}
 		c.gate.wait(earliest(c.writeDeadline, c.in.pending(c.in.rstAt)))
 	}
@@ -179,8 +182,7 @@ func (c *Conn) CloseWrite() error {
 func (c *Conn) CloseRead() error {
 	return c.change("close", func(time.Time) {
 		c.readShut = true
-		c.in.deaf = true
-		c.in.drop()
+		c.in.shutReceiver()
 	})
 }
 

@@ -21,7 +21,7 @@ type half struct {
 	draw    *rand.Rand // jitter
 
 	queue  []packet // sent and not yet read, arrival ascending
-	queued int      // bytes in queue
+	queued int      // bytes that fill the window: those in queue, and those bounced
 	sent   int64    // bytes taken from the sender in all
 
 	free  time.Time // when the line can take the next packet
@@ -130,7 +130,10 @@ func (h *half) ended() bool { return !h.finAt.IsZero() || !h.rstAt.IsZero() }
 // send takes bytes from the sender. The caller has checked the room.
 func (h *half) send(b []byte, now time.Time) {
 	h.sent += int64(len(b))
-	if h.ended() {
+	if h.ended() { // by a cut or a reset the sender does not know of yet
+		if h.orphan && !h.held {
+			h.back.reset(h.arrival(now))
+		}
 		return
 	}
 	cut := h.link.Cut.How != CutNever && int64(len(b)) >= h.cutLeft
@@ -188,22 +191,26 @@ func (h *half) reset(now time.Time) {
 	}
 }
 
+// shutReceiver makes the receiver deaf.
+func (h *half) shutReceiver() {
+	h.deaf = true
+	h.queue, h.queued = nil, 0
+}
+
 // leaveReceiver makes the receiver gone. Bytes it has not read, now or later, are answered with a reset.
 func (h *half) leaveReceiver(now time.Time) {
 	h.orphan, h.deaf = true, false
 	h.bounce(now)
 }
 
-// bounce answers bytes sent to a receiver that is gone.
+// bounce answers bytes sent to a receiver that is gone. They go on filling the window: nobody acknowledges them.
 func (h *half) bounce(now time.Time) {
 	if !h.orphan || len(h.queue) == 0 || h.held {
 		return
 	}
 	h.back.reset(later(h.queue[0].at, now))
-	h.drop()
+	h.queue = nil
 }
-
-func (h *half) drop() { h.queue, h.queued = nil, 0 }
 
 // sever carries out the cut.
 func (h *half) sever(now time.Time) {
