@@ -1,0 +1,139 @@
+package http1
+
+import (
+	"fmt"
+	"os"
+	"time"
+)
+
+// deadline remembers what is set on the connection, so that setting it again is
+// left out where it would change little. The zero value knows nothing: somebody
+// else may have set one.
+type deadline struct {
+	at    time.Time // zero: none is set
+	known bool
+}
+
+func (d deadline) isSet() bool { return d.known && !d.at.IsZero() }
+
+// slack is how much later than promised a deadline may be, to be moved less
+// often. It is half of what is allowed (a tenth, at most a second): the rest is
+// for the scheduler.
+func slack(timeout time.Duration) time.Duration {
+	return min(timeout/20, time.Second/2)
+}
+
+// inPast is a deadline that has passed whatever the clock says.
+var inPast = time.Unix(1, 0)
+
+// errInterrupted is what writing fails with after InterruptWrite.
+var errInterrupted = fmt.Errorf("writing the request was interrupted: %w", os.ErrDeadlineExceeded)
+
+// setReadDeadline needs mu. A connection that cannot have deadlines is used
+// without; one that is closed says so at the next read.
+func (c *Conn) setReadDeadline(t time.Time) {
+	c.readLimit = deadline{at: t, known: true}
+	c.nc.SetReadDeadline(t)
+}
+
+// moveReadDeadline gives the peer the read timeout from now on, or for ever while
+// the request is unfinished. It needs mu.
+func (c *Conn) moveReadDeadline() {
+	timeout := c.x.ReadTimeout
+	if timeout <= 0 || c.request < requestFinished {
+		if !c.readLimit.known || !c.readLimit.at.IsZero() {
+			c.setReadDeadline(time.Time{})
+		}
+		return
+	}
+	earliest := time.Now().Add(timeout)
+	latest := earliest.Add(slack(timeout))
+	if at := c.readLimit.at; !c.readLimit.isSet() || at.Before(earliest) || at.After(latest) {
+		c.setReadDeadline(latest)
+	}
+}
+
+// armRead gives the next read its time, unless one deadline bounds several.
+func (c *Conn) armRead() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.readFixed {
+		c.moveReadDeadline()
+	}
+}
+
+// armHead bounds all reads of a head together, from now on; where the request is
+// unfinished, from its end on.
+func (c *Conn) armHead() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.readFixed = true
+	c.moveReadDeadline()
+}
+
+// armWithin bounds all reads together by d from now, exactly.
+func (c *Conn) armWithin(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.readFixed = true
+	c.setReadDeadline(time.Now().Add(d))
+}
+
+// armEach goes back to one timeout for each read.
+func (c *Conn) armEach() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.readFixed = false
+}
+
+// endRequest moves the request to its last state. A reader that waits for the
+// response has its time from now on.
+func (c *Conn) endRequest(state requestState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.request >= requestFinished {
+		return
+	}
+	c.request = state
+	c.moveReadDeadline()
+}
+
+// armWrite lets the next write wait for d, and for at most spare longer; 0 is no
+// bound. It fails after InterruptWrite.
+func (c *Conn) armWrite(d, spare time.Duration) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.interrupted {
+		return errInterrupted
+	}
+	var at time.Time
+	if d > 0 {
+		at = time.Now().Add(d + spare)
+		early := at.Sub(c.writeLimit.at)
+		if c.writeLimit.isSet() && early >= 0 && early <= spare {
+			return nil
+		}
+	} else if c.writeLimit.known && c.writeLimit.at.IsZero() {
+		return nil
+	}
+	c.writeLimit = deadline{at: at, known: true}
+	c.nc.SetWriteDeadline(at)
+	return nil
+}
+
+// InterruptWrite makes a write of this exchange's request that blocks, and all
+// later ones, fail at once. It may be called from any goroutine between Begin
+// and End. The connection can still be read.
+func (c *Conn) InterruptWrite() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.interrupted = true
+	c.writeLimit = deadline{at: inPast, known: true}
+	c.nc.SetWriteDeadline(inPast)
+}
+
+func (c *Conn) wasInterrupted() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.interrupted
+}

@@ -1,0 +1,199 @@
+package http1
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/catena-http/catena/internal/wire"
+)
+
+// frame decides how the body of a response ends (RFC 9112 6.3) and what the
+// response says about the connection (9.3), and gives it its body:
+//
+//   - an interim response has none; the final one is still to come;
+//   - the answer to HEAD, 204 and 304 have none, whatever they announce;
+//   - a transfer coding has to be chunked and nothing else; it wins over a
+//     Content-Length, and then the connection is not used again;
+//   - a Content-Length given several times has to be the same each time;
+//   - otherwise the body ends with the connection.
+func (c *Conn) frame(m *message) error {
+	r := &m.response
+	r.Body = http.NoBody
+	r.Close = closes(r)
+	announced, hasLength := r.Header["Content-Length"]
+	chunked, err := takeCoding(r)
+	if err != nil {
+		return err
+	}
+	length := int64(-1)
+	if hasLength && !chunked {
+		if length, err = parseLengths(announced); err != nil {
+			return err
+		}
+		if len(announced) > 1 || strings.IndexByte(announced[0], ',') >= 0 {
+			r.Header["Content-Length"] = []string{strconv.FormatInt(length, 10)}
+		}
+	}
+	if chunked {
+		m.coding[0] = "chunked"
+		r.TransferEncoding = m.coding[:1:1]
+	}
+
+	if code := r.StatusCode; code < 200 {
+		r.ContentLength = 0
+		return c.interim(r)
+	}
+	c.keepAlive = keepAliveOf(r.Header)
+	if r.Close || chunked && hasLength {
+		c.spoiled = true
+	}
+	bodiless := r.StatusCode == http.StatusNoContent || r.StatusCode == http.StatusNotModified
+	if r.StatusCode == http.StatusNoContent && (chunked || length > 0) {
+		// Content announced where there can be none: who knows what follows.
+		c.spoiled = true
+	}
+	switch {
+	case c.head:
+		r.ContentLength = length
+		c.responseDone()
+	case bodiless:
+		r.ContentLength = 0
+		if chunked {
+			r.ContentLength = -1
+		}
+		c.responseDone()
+	case chunked:
+		r.ContentLength = -1
+		r.Header.Del("Content-Length")
+		r.Trailer = takeTrailerNames(r.Header)
+		c.open(m, chunkedBody, 0)
+	case length > 0:
+		r.ContentLength = length
+		c.open(m, sizedBody, length)
+	case length == 0:
+		c.responseDone()
+	default:
+		r.ContentLength = -1
+		r.Close = true
+		c.spoiled = true
+		c.open(m, closeBody, 0)
+	}
+	return nil
+}
+
+// interim accepts a 1xx. A 101 is the last response of HTTP on the connection and
+// answers only a request that asked for it (RFC 9110 7.8).
+func (c *Conn) interim(r *http.Response) error {
+	if r.StatusCode != http.StatusSwitchingProtocols {
+		return nil
+	}
+	if !c.wantUpgrade {
+		return wire.Protocolf("the server switches protocols (status 101), which the request did not ask for")
+	}
+	c.switched = true
+	c.responseDone()
+	return nil
+}
+
+// closes reports whether the server ends the connection after the response: by
+// its word in HTTP/1.1, unless it says otherwise in HTTP/1.0.
+func closes(r *http.Response) bool {
+	options := r.Header["Connection"]
+	if hasToken(options, "close") {
+		return true
+	}
+	return r.ProtoMinor == 0 && !hasToken(options, "keep-alive")
+}
+
+// takeCoding removes Transfer-Encoding from the header and reports whether it is
+// chunked. identity, which older servers send, is as good as none.
+func takeCoding(r *http.Response) (chunked bool, err error) {
+	codings, ok := r.Header["Transfer-Encoding"]
+	if !ok {
+		return false, nil
+	}
+	delete(r.Header, "Transfer-Encoding")
+	if r.ProtoMinor == 0 {
+		return false, wire.Protocolf("transfer coding in an HTTP/1.0 response")
+	}
+	if len(codings) == 1 {
+		switch {
+		case strings.EqualFold(codings[0], "chunked"):
+			return true, nil
+		case strings.EqualFold(codings[0], "identity"):
+			return false, nil
+		}
+	}
+	return false, wire.Protocolf("unsupported transfer coding %s", quote([]byte(strings.Join(codings, ", "))))
+}
+
+// parseLengths takes a list of lengths that all are the same (RFC 9110 8.6).
+func parseLengths(lists []string) (int64, error) {
+	length := int64(-1)
+	for _, list := range lists {
+		for element := range strings.SplitSeq(list, ",") {
+			n, ok := parseLength(trimOWS(element))
+			if !ok {
+				return 0, wire.Protocolf("malformed Content-Length %s", quote([]byte(list)))
+			}
+			if length >= 0 && n != length {
+				return 0, wire.Protocolf("contradictory Content-Length %s", quote([]byte(strings.Join(lists, ", "))))
+			}
+			length = n
+		}
+	}
+	return length, nil
+}
+
+// parseLength takes 1*DIGIT that fit an int64.
+func parseLength(s string) (int64, bool) {
+	for _, ch := range []byte(s) {
+		if ch < '0' || ch > '9' {
+			return 0, false
+		}
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil
+}
+
+// takeTrailerNames moves the names announced in Trailer from the header to where
+// their values will be (RFC 9110 6.6.2).
+func takeTrailerNames(h http.Header) http.Header {
+	lists, ok := h["Trailer"]
+	if !ok {
+		return nil
+	}
+	delete(h, "Trailer")
+	var trailer http.Header
+	for _, list := range lists {
+		for element := range strings.SplitSeq(list, ",") {
+			name := trimOWS(element)
+			if !isToken(name) || isFraming(name) {
+				continue
+			}
+			if trailer == nil {
+				trailer = make(http.Header)
+			}
+			trailer[http.CanonicalHeaderKey(name)] = nil
+		}
+	}
+	return trailer
+}
+
+// keepAliveOf reads the hint of a Keep-Alive field: "timeout=5, max=100".
+func keepAliveOf(h http.Header) time.Duration {
+	for _, list := range h["Keep-Alive"] {
+		for element := range strings.SplitSeq(list, ",") {
+			name, value, _ := strings.Cut(element, "=")
+			if !strings.EqualFold(trimOWS(name), "timeout") {
+				continue
+			}
+			if n, ok := parseLength(trimOWS(value)); ok && n <= int64(time.Duration(1<<63-1)/time.Second) {
+				return time.Duration(n) * time.Second
+			}
+		}
+	}
+	return 0
+}

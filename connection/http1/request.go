@@ -1,0 +1,230 @@
+package http1
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// stackFields is the number of header fields that are sorted without an
+// allocation.
+const stackFields = 32
+
+// WriteRequestHeaders buffers the head of req and says how its body will be
+// framed: bodySize 0 is no body, a positive one a Content-Length, a negative one
+// chunked. Host comes first, then the framing, then the fields of req.Header in
+// the order of their names; Host, Content-Length, Transfer-Encoding and Trailer
+// found there are left out, since req.Host, bodySize and req.Trailer decide
+// (RFC 9112 3.2, 6).
+//
+// What could break out of its field or of the request line is refused before a
+// byte is buffered.
+func (c *Conn) WriteRequestHeaders(req *http.Request, bodySize int64) error {
+	if c.request != requestIdle {
+		return errors.New("the exchange has a request already")
+	}
+	var array [stackFields]string
+	names := sortedNames(array[:0], req.Header)
+	host, err := c.hosts(req)
+	if err != nil {
+		return err
+	}
+	method := req.Method
+	if method == "" {
+		method = http.MethodGet
+	}
+	if err := checkHead(method, req.URL, req.Header, names); err != nil {
+		return err
+	}
+
+	c.takeOut()
+	c.setRequest(requestOpen)
+	c.head = method == http.MethodHead
+	c.chunked, c.remaining = bodySize < 0, max(bodySize, 0)
+
+	c.putString(method)
+	c.putString(" ")
+	c.putTarget(method, req.URL)
+	c.putString(" HTTP/1.1\r\n")
+	c.putField("Host", host)
+	c.putFraming(method, bodySize, req.Trailer)
+	c.putFields(names, req.Header)
+	c.noteConnectionOptions(req)
+	c.putString("\r\n")
+	return c.writeErr
+}
+
+func (c *Conn) setRequest(state requestState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.request = state
+}
+
+func (c *Conn) putField(name, value string) {
+	c.putString(name)
+	c.putString(": ")
+	c.putString(value)
+	c.putString("\r\n")
+}
+
+func (c *Conn) putFields(names []string, h http.Header) {
+	for _, name := range names {
+		if !isFraming(name) {
+			for _, value := range h[name] {
+				c.putField(name, trimOWS(value))
+			}
+		}
+	}
+}
+
+// putFraming says where the body ends. A request without one says so only where
+// its method makes a server expect one (RFC 9110 8.6).
+func (c *Conn) putFraming(method string, bodySize int64, trailer http.Header) {
+	switch {
+	case bodySize < 0:
+		c.putString("Transfer-Encoding: chunked\r\n")
+		c.putTrailerNames(trailer)
+	case bodySize > 0:
+		c.putString("Content-Length: ")
+		c.putInt(bodySize, 10)
+		c.putString("\r\n")
+	case method == http.MethodPost, method == http.MethodPut, method == http.MethodPatch:
+		c.putString("Content-Length: 0\r\n")
+	}
+}
+
+func (c *Conn) putTrailerNames(trailer http.Header) {
+	separator := "Trailer: "
+	for _, name := range sortedNames(nil, trailer) {
+		if isToken(name) && !isFraming(name) {
+			c.putString(separator)
+			c.putString(name)
+			separator = ", "
+		}
+	}
+	if separator == ", " {
+		c.putString("\r\n")
+	}
+}
+
+// noteConnectionOptions remembers what the request asks of the connection, and
+// writes the close that is asked for by req.Close alone.
+func (c *Conn) noteConnectionOptions(req *http.Request) {
+	var upgrade, protocol bool
+	for name, values := range req.Header {
+		switch {
+		case strings.EqualFold(name, "Connection"):
+			c.closeAsked = c.closeAsked || hasToken(values, "close")
+			upgrade = upgrade || hasToken(values, "upgrade")
+		case strings.EqualFold(name, "Upgrade"):
+			protocol = len(values) > 0
+		}
+	}
+	c.wantUpgrade = upgrade && protocol
+	if req.Close && !c.closeAsked {
+		c.closeAsked = true
+		c.putString("Connection: close\r\n")
+	}
+}
+
+// sortedNames appends the names of h in order.
+func sortedNames(names []string, h http.Header) []string {
+	for name := range h {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// isFraming reports whether a field is written by the codec alone.
+func isFraming(name string) bool {
+	switch len(name) {
+	case len("Host"):
+		return strings.EqualFold(name, "Host")
+	case len("Trailer"):
+		return strings.EqualFold(name, "Trailer")
+	case len("Content-Length"):
+		return strings.EqualFold(name, "Content-Length")
+	case len("Transfer-Encoding"):
+		return strings.EqualFold(name, "Transfer-Encoding")
+	}
+	return false
+}
+
+// hosts returns the value of the Host field, req.Host or the URL's, and checks
+// the URL's where it is to be written too.
+func (c *Conn) hosts(req *http.Request) (string, error) {
+	if c.x.AbsoluteForm {
+		if _, err := wireHost(req.URL.Host); err != nil {
+			return "", err
+		}
+	}
+	if req.Host != "" {
+		return wireHost(req.Host)
+	}
+	return wireHost(req.URL.Host)
+}
+
+// wireHost is host, and port, as they are written: in ASCII, and without the
+// zone of an IPv6 address, which means nothing to the peer (RFC 6874 4).
+func wireHost(host string) (string, error) {
+	if host == "" {
+		return "", errors.New("the request has no host")
+	}
+	ascii, err := httpguts.PunycodeHostPort(withoutZone(host))
+	if err != nil {
+		return "", fmt.Errorf("the request's host %q is not a name: %w", host, err)
+	}
+	if !isTarget(ascii) {
+		return "", fmt.Errorf("invalid character in the request's host %q", host)
+	}
+	return ascii, nil
+}
+
+func withoutZone(host string) string {
+	if !strings.HasPrefix(host, "[") {
+		return host
+	}
+	end := strings.LastIndexByte(host, ']')
+	if end < 0 {
+		return host
+	}
+	zone := strings.IndexByte(host[:end], '%')
+	if zone < 0 {
+		return host
+	}
+	return host[:zone] + host[end:]
+}
+
+// checkHead refuses what would change the meaning of the bytes around it. The
+// rooms above refuse it with better words; this is for what they miss.
+func checkHead(method string, u *url.URL, h http.Header, names []string) error {
+	if !isToken(method) {
+		return fmt.Errorf("invalid method %q", method)
+	}
+	for _, part := range [...]string{u.Scheme, u.Opaque, u.RawQuery} {
+		if !isTarget(part) {
+			return fmt.Errorf("invalid character in the request target %q", part)
+		}
+	}
+	return checkFields(h, names)
+}
+
+func checkFields(h http.Header, names []string) error {
+	for _, name := range names {
+		if !isToken(name) {
+			return fmt.Errorf("invalid header field name %q", name)
+		}
+		for _, value := range h[name] {
+			if strings.ContainsAny(value, "\r\n\x00") {
+				return fmt.Errorf("invalid character in the value of the header field %q", name)
+			}
+		}
+	}
+	return nil
+}
