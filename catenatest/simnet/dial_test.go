@@ -94,6 +94,13 @@ func TestDialAsksItsContextFirst(t *testing.T) {
 		cancel()
 		_, err := n.DialContext(ctx, "tcp", server80)
 		wantErr(t, err, context.Canceled)
+		if n.Dials(server80) != 0 {
+			t.Error("a dial with a context that had ended was begun")
+		}
+		n.AddHost("good.test", "192.0.2.1")
+		if _, err := n.LookupNetIP(ctx, "ip", "good.test"); !errors.Is(err, context.Canceled) {
+			t.Errorf("lookup: %v, want context.Canceled", err)
+		}
 	})
 }
 
