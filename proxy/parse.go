@@ -174,19 +174,28 @@ func parseHost(s string) (string, error) {
 	if s[0] == '[' {
 		return parseIPv6(s[1 : len(s)-1])
 	}
-	if !utf8.ValidString(s) {
-		return "", errors.New("proxy host is not UTF-8")
+	ascii, err := hostToASCII(s)
+	if err != nil {
+		return "", err
 	}
-	for _, r := range s {
+	for _, r := range ascii {
 		if isControl(r) || strings.ContainsRune(" !\"#$%&'()*+,/:;<=>?@[\\]^`{|}~", r) {
 			return "", fmt.Errorf("proxy host has the character %q", r)
 		}
 	}
+	return strings.ToLower(ascii), nil
+}
+
+// hostToASCII returns s itself if it is ASCII.
+func hostToASCII(s string) (string, error) {
+	if !utf8.ValidString(s) {
+		return "", errors.New("proxy host is not UTF-8")
+	}
 	if !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		return strings.ToLower(s), nil
+		return s, nil
 	}
 	ascii, err := idna.Lookup.ToASCII(s)
-	if err != nil {
+	if err != nil || ascii == "" { // some characters are mapped to nothing
 		return "", errors.New("proxy host is no valid international domain name")
 	}
 	return ascii, nil

@@ -109,6 +109,8 @@ func TestParseErrors(t *testing.T) {
 		{"http://p%20test", `proxy host has the character '%'`},
 		{"http://p.test\x00:1", `proxy host has the character '\x00'`},
 		{"http://\xff.test", "proxy host is not UTF-8"},
+		{"http://\u034f", "proxy host is no valid international domain name"},
+		{"http://\uff0f.test", "proxy host is no valid international domain name"},
 		{"http://\u00ad\u0300", "proxy host is no valid international domain name"},
 	}
 	for _, tt := range tests {

@@ -77,7 +77,7 @@ func (p Proxy) IsDirect() bool { return p.Type == Direct }
 // Equal reports whether p and q are the same proxy with the same credentials. A port of 0 equals the
 // type's default port.
 func (p Proxy) Equal(q Proxy) bool {
-	return p.Type == q.Type && p.Host == q.Host && p.port() == q.port() && equalUser(p.User, q.User)
+	return p.Type == q.Type && p.Host == q.Host && p.EffectivePort() == q.EffectivePort() && equalUser(p.User, q.User)
 }
 
 func equalUser(a, b *url.Userinfo) bool {
@@ -92,10 +92,11 @@ func (p Proxy) Addr() string {
 	if p.IsDirect() {
 		return ""
 	}
-	return net.JoinHostPort(p.Host, strconv.Itoa(p.port()))
+	return net.JoinHostPort(p.Host, strconv.Itoa(p.EffectivePort()))
 }
 
-func (p Proxy) port() int {
+// EffectivePort returns Port, or the type's default where that is 0.
+func (p Proxy) EffectivePort() int {
 	if p.Port != 0 {
 		return p.Port
 	}
