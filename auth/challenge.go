@@ -83,11 +83,8 @@ func (p *challengeParser) element() bool {
 // token68 reads a value that has the element for itself: "abc==" is one and "abc=x" is none.
 func (p *challengeParser) token68() bool {
 	before := p.rest
-	value := p.take(isToken68Char)
-	if value != "" {
-		value += p.take(func(c byte) bool { return c == '=' })
-	}
-	if value == "" || !p.atEnd() {
+	value := p.take(isToken68Char) + p.take(func(c byte) bool { return c == '=' })
+	if !p.atEnd() {
 		p.rest = before
 		return false
 	}
