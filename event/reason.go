@@ -50,7 +50,7 @@ const (
 	ReasonFailed            Reason = "failed"              // working out the next request failed, and so does the call
 )
 
-// Reasons of a ReuseDecision.
+// Reasons of a ReuseDecision; ReasonUnreadBody is used too.
 const (
 	ReasonHeld      Reason = "held"       // the call holds it from an earlier exchange
 	ReasonPooled    Reason = "pooled"     // found in the pool by address
@@ -65,7 +65,7 @@ const (
 // Reasons of a RouteDecision.
 const (
 	ReasonNext      Reason = "next"       // its turn
-	ReasonPostponed Reason = "postponed"  // failed before: tried last
+	ReasonPostponed Reason = "postponed"  // failed before: tried last, or that turn has come
 	ReasonSameRoute Reason = "same-route" // the route of a connection that went stale, without another lookup
 )
 
