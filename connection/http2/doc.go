@@ -1,0 +1,36 @@
+// Package http2 is the client side of one HTTP/2 connection (RFC 9113), as the
+// connection room drives it. It is an engine part: its names carry no promise
+// to users.
+//
+// A [Conn] counts streams, tells when it takes no more of them, and makes
+// [Stream] values. A Stream is one exchange: request out, response in, both
+// directions at once where the caller wants it.
+//
+// The order of things, for one exchange:
+//
+//  1. [Conn.Reserve], then [Conn.NewStream], which uses the reservation up.
+//  2. [Stream.WriteRequestHeaders] opens the stream. From here on the request
+//     may have been seen by the server.
+//  3. [Stream.Write] or [Stream.ReadFrom], then [Stream.FinishRequest] or
+//     [Stream.AbortRequest]. This may run on another goroutine, beside 4 and 5.
+//  4. [Stream.ReadResponseHeaders] until a head of 200 or above.
+//  5. The response's body, to its end or closed.
+//  6. [Stream.End], which gives the slot back. It is due for every Stream, also
+//     for one that failed at 2.
+//
+// What a failure says, whatever the step:
+//
+//   - [*wire.UnprocessedError]: the server says that it did nothing with the
+//     request (REFUSED_STREAM, a GOAWAY below the stream), or the stream could
+//     not be opened. Any request may be sent again (RFC 9113 8.7).
+//   - [*wire.StreamResetError]: the server reset the stream.
+//   - [*wire.ProtocolError]: the server broke HTTP. Where only the exchange is
+//     hurt, the stream is reset and the connection lives on.
+//   - [*wire.RequestBodyError]: the request's own body is to blame.
+//   - [os.ErrDeadlineExceeded]: a wait took longer than the exchange allows.
+//     The stream is reset with CANCEL, the connection lives on.
+//   - anything else: the connection failed, in one sentence.
+//
+// A connection has one goroutine that reads, and each stream has two while it
+// is open. All of them end with the stream or the connection they serve.
+package http2
