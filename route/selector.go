@@ -144,7 +144,7 @@ func (s *Selector) routesThrough(ctx context.Context, w way) ([]Route, error) {
 		if host, err = CanonicalHost(p.Host); err != nil {
 			return nil, &Error{Step: event.StepDNS, Host: p.Host, Proxy: w.shown, Err: err}
 		}
-		port = p.Port
+		port = p.EffectivePort()
 	}
 	if port < 1 || port > 65535 {
 		return nil, &Error{Step: event.StepDNS, Host: host, Proxy: w.shown, Err: fmt.Errorf("port %d is out of range", port)}

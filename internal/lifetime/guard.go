@@ -33,3 +33,20 @@ func (g *Guard) Release() bool {
 	*g = Guard{}
 	return clean
 }
+
+// Merge is a context that ends when either ends: ctx itself where it is the
+// call's or was derived from it. done lets go of what it took.
+func Merge(call *Context, ctx context.Context) (merged context.Context, done func()) {
+	if ctx == context.Context(call) {
+		return ctx, func() {}
+	}
+	if of, ok := ctx.Value(contextKey{}).(*Context); ok && of == call {
+		return ctx, func() {}
+	}
+	merged, cancel := context.WithCancelCause(ctx)
+	stop := call.AfterFunc(func() { cancel(Cause(call)) })
+	return merged, func() {
+		stop()
+		cancel(nil)
+	}
+}

@@ -1,0 +1,161 @@
+package chain
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/catena-http/catena/connection"
+	"github.com/catena-http/catena/event"
+)
+
+// Attempt is one failed try of a call.
+type Attempt = connection.Attempt
+
+// CallError is why a call failed. Its text is one sentence about the failure that
+// decided; %+v adds the tree of attempts. It is a net.Error. Unwrap gives the
+// deciding failure alone: errors.Is(err, context.Canceled) means that the call
+// was canceled, not that some attempt was.
+type CallError struct {
+	// Method and URL are the call's, the URL without secrets.
+	Method, URL string
+	// Attempts are the failed tries, oldest first; empty where the call failed
+	// before or beside any: an invalid request, a closed client, an interceptor.
+	Attempts []Attempt
+	// Err is the failure that decided.
+	Err error
+}
+
+// NewCallError wraps err, unless it wraps a CallError already.
+func NewCallError(call event.Call, attempts []Attempt, err error) error {
+	var known *CallError
+	if errors.As(err, &known) {
+		return err
+	}
+	req := call.Request()
+	e := &CallError{Attempts: attempts, Err: err}
+	if req != nil {
+		if e.Method = req.Method; e.Method == "" {
+			e.Method = "GET"
+		}
+		if req.URL != nil {
+			e.URL = call.RedactedURL(req.URL)
+		}
+	}
+	return e
+}
+
+// last is the try that failed with the deciding error, if one did.
+func (e *CallError) last() *Attempt {
+	for i := len(e.Attempts) - 1; i >= 0; i-- {
+		if a := &e.Attempts[i]; a.Err == e.Err || errors.Is(e.Err, a.Err) {
+			return a
+		}
+	}
+	return nil
+}
+
+func (e *CallError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s: ", e.Method, e.URL)
+	a := e.last()
+	if a != nil {
+		b.WriteString(phrase(a))
+	}
+	b.WriteString(e.Err.Error())
+	if n := len(e.Attempts); n > 1 {
+		fmt.Fprintf(&b, " (%d attempts failed)", n)
+	}
+	if a != nil && !a.Retried && a.Why == event.ReasonMayHaveBeenActedOn && a.Written {
+		b.WriteString("; the request may have been acted on and is not sent again")
+	}
+	return b.String()
+}
+
+// phrase says what was tried, unless the error itself says it.
+func phrase(a *Attempt) string {
+	var to string
+	if a.Addr != "" && !strings.Contains(a.Err.Error(), a.Addr) {
+		to = a.Addr
+		if !a.Proxy.IsDirect() {
+			to = "proxy " + to
+		}
+	}
+	switch a.Step {
+	case event.StepDNS, event.StepProxySelect:
+		return "" // the error names the host
+	case event.StepQueue:
+		return "wait for a connection: "
+	case event.StepWrite:
+		return "write the request" + after(" to ", to) + ": "
+	case event.StepRead:
+		return "read the response" + after(" from ", to) + ": "
+	case event.StepTLS:
+		return "TLS handshake" + after(" with ", to) + ": "
+	}
+	if to == "" {
+		return ""
+	}
+	return "connect to " + to + ": "
+}
+
+func after(preposition, what string) string {
+	if what == "" {
+		return ""
+	}
+	return preposition + what
+}
+
+// Unwrap is the failure that decided.
+func (e *CallError) Unwrap() error { return e.Err }
+
+// Timeout reports whether a timeout decided.
+func (e *CallError) Timeout() bool {
+	var t interface{ Timeout() bool }
+	return errors.As(e.Err, &t) && t.Timeout()
+}
+
+// Temporary is Timeout, as the standard library's newer errors have it.
+func (e *CallError) Temporary() bool { return e.Timeout() }
+
+// Format prints the sentence and, for %+v, one line for each attempt.
+func (e *CallError) Format(s fmt.State, verb rune) {
+	switch {
+	case verb == 'q':
+		fmt.Fprintf(s, "%q", e.Error())
+		return
+	case verb != 'v' || !s.Flag('+'):
+		io.WriteString(s, e.Error())
+		return
+	}
+	io.WriteString(s, e.Error())
+	for i, a := range e.Attempts {
+		fmt.Fprintf(s, "\n  %d. %s", i+1, describe(a))
+	}
+}
+
+func describe(a Attempt) string {
+	var b strings.Builder
+	b.WriteString(string(a.Step))
+	if a.Addr != "" {
+		b.WriteString(" " + a.Addr)
+	}
+	if !a.Proxy.IsDirect() {
+		b.WriteString(" via " + a.Proxy.String())
+	}
+	if a.Reused {
+		b.WriteString(", reused connection")
+	}
+	if a.Written {
+		b.WriteString(", request written")
+	}
+	fmt.Fprintf(&b, ", %v: %v; ", a.Duration.Round(10_000), a.Err)
+	if a.Retried {
+		b.WriteString("tried again: ")
+	} else {
+		b.WriteString("not tried again: ")
+	}
+	b.WriteString(string(a.Why))
+	return b.String()
+}

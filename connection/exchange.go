@@ -1,0 +1,306 @@
+package connection
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/catena-http/catena/connection/http2"
+	"github.com/catena-http/catena/event"
+	"github.com/catena-http/catena/internal/lifetime"
+	"github.com/catena-http/catena/internal/wire"
+)
+
+// Exchange is one request and its response on a connection: the codec, its
+// events, the translation of its errors, and the response's body. It is an
+// engine part without a promise to users.
+//
+// The call's goroutine uses it; while a body is sent, a second one may help,
+// which ends before the exchange does.
+type Exchange struct {
+	allocation *StreamAllocation
+	conn       *RealConnection
+	codec      Codec
+	terms      Terms
+	reused     bool // the connection had been used before
+	request    *http.Request
+	guard      lifetime.Guard
+
+	began      time.Time
+	sentAt     time.Time
+	receivedAt time.Time
+	interim    int
+	heard      bool // ResponseHeadersStart was sent
+
+	upload *upload // an HTTP/2 request body that is sent beside the response
+
+	body        io.ReadCloser // the codec's
+	bodyStarted bool          // ResponseBodyStart was sent
+	received    int64         // bytes of body
+	reading     atomic.Int32  // see responseBody
+	bodyErr     error         // what the body's reader got; io.EOF after a good end
+
+	// parts counts what keeps the exchange open: the response's body, and an
+	// upload. settled and the last part's end together release the connection.
+	parts   atomic.Int32
+	settled atomic.Bool
+	ended   atomic.Bool // the release was taken by somebody
+	over    bool        // finish has run
+}
+
+func (x *Exchange) begin(a *StreamAllocation, c *RealConnection, req *http.Request, t Terms, reused bool) {
+	x.allocation, x.conn, x.terms, x.reused, x.request = a, c, t, reused, req
+	x.began = time.Now()
+	x.codec = c.newCodec(t.Exchange)
+	var hook lifetime.Hook = c
+	if s, ok := x.codec.(*http2.Stream); ok {
+		hook = (*streamHook)(s)
+	}
+	x.guard.Watch(a.life, req.Context(), hook)
+	x.parts.Store(1)
+}
+
+// Connection is the connection the exchange runs on.
+func (x *Exchange) Connection() *RealConnection { return x.conn }
+
+// Duplex reports whether the response may be read while the request is sent.
+func (x *Exchange) Duplex() bool { return x.conn.multiplexed() }
+
+// SentAt and ReceivedAt are when the request's head was about to be written and
+// when the response's head was read.
+func (x *Exchange) SentAt() time.Time     { return x.sentAt }
+func (x *Exchange) ReceivedAt() time.Time { return x.receivedAt }
+
+func (x *Exchange) listener() event.Listener { return x.allocation.listener }
+
+func (x *Exchange) call() event.Call { return x.allocation.owner }
+
+// explain translates what a codec failed with: the end of the call, a timeout of
+// ours, or err itself.
+func (x *Exchange) explain(step event.Step, err error) error {
+	if cause := x.cause(); cause != nil {
+		return cause
+	}
+	var own *wire.RequestBodyError
+	if errors.As(err, &own) || !errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	after := x.terms.Exchange.ReadTimeout
+	if step == event.StepWrite {
+		after = x.terms.Exchange.WriteTimeout
+	}
+	return &event.TimeoutError{Step: step, After: after}
+}
+
+// cause is what ended the call or the request's context, nil while both live.
+func (x *Exchange) cause() error {
+	if cause := lifetime.Cause(x.request.Context()); cause != nil {
+		return cause
+	}
+	return lifetime.Cause(x.allocation.life)
+}
+
+// WriteRequestHeaders writes the request's head, which announces size bytes of
+// body (see Codec), and ends a request without body. Where more follows, the head
+// may wait for it, unless it is to be sent now.
+func (x *Exchange) WriteRequestHeaders(req *http.Request, size int64, now bool) error {
+	x.request = req
+	x.sentAt = time.Now()
+	x.listener().RequestHeadersStart(x.call())
+	err := x.codec.WriteRequestHeaders(req, size)
+	switch {
+	case err != nil:
+	case size == 0:
+		err = x.codec.FinishRequest(nil)
+	case now:
+		err = x.codec.Flush()
+	}
+	if err != nil {
+		return x.requestFailed(err)
+	}
+	x.listener().RequestHeadersEnd(x.call(), req)
+	return nil
+}
+
+// requestFailed reports a failure to write, once, in our words.
+func (x *Exchange) requestFailed(err error) error {
+	err = x.explain(event.StepWrite, err)
+	x.listener().RequestFailed(x.call(), err)
+	return err
+}
+
+// AwaitResponse waits at most d for the first byte of a response.
+func (x *Exchange) AwaitResponse(d time.Duration) (bool, error) {
+	ready, err := x.codec.AwaitResponse(d)
+	if err != nil {
+		return false, x.responseFailed(err)
+	}
+	return ready, nil
+}
+
+// SkipBody ends a request whose body was announced and is not wanted.
+func (x *Exchange) SkipBody() { x.codec.AbortRequest() }
+
+// ErrTooManyInterim is part of the error of a response that never comes for
+// interim ones.
+var ErrTooManyInterim = errors.New("too many interim responses")
+
+// ReadResponseHeaders reads heads until one is not interim, or stopAt says that
+// an interim one is what is waited for; nil stops at none.
+func (x *Exchange) ReadResponseHeaders(stopAt func(code int) bool) (*http.Response, error) {
+	for {
+		resp, err := x.codec.ReadResponseHeaders(x.onFirstByte())
+		if err == nil {
+			err = x.admit(resp)
+		}
+		if err != nil {
+			return nil, x.responseFailed(err)
+		}
+		if !isInterim(resp) {
+			x.opened(resp)
+			return resp, nil
+		}
+		x.listener().InformationalResponse(x.call(), resp.StatusCode, resp.Header)
+		if stopAt != nil && stopAt(resp.StatusCode) {
+			return resp, nil
+		}
+	}
+}
+
+func isInterim(resp *http.Response) bool {
+	return resp.StatusCode < 200 && resp.StatusCode != http.StatusSwitchingProtocols
+}
+
+// admit counts interim responses.
+func (x *Exchange) admit(resp *http.Response) error {
+	if !isInterim(resp) {
+		return nil
+	}
+	if x.interim++; x.interim > x.terms.MaxInterim {
+		return &wire.ProtocolError{Reason: "no final response", Err: ErrTooManyInterim}
+	}
+	return nil
+}
+
+// onFirstByte is the codec's callback; nil where it would do nothing, because a
+// bound method costs an allocation.
+func (x *Exchange) onFirstByte() func() {
+	if x.heard || x.listener() == (event.Listener)(event.NopListener{}) {
+		return nil
+	}
+	return x.hear
+}
+
+func (x *Exchange) hear() {
+	if !x.heard {
+		x.heard = true
+		x.listener().ResponseHeadersStart(x.call())
+	}
+}
+
+// responseFailed reports a failure to read, in our words.
+func (x *Exchange) responseFailed(err error) error {
+	err = x.explain(event.StepRead, err)
+	x.listener().ResponseFailed(x.call(), err)
+	return err
+}
+
+// opened takes over the final response.
+func (x *Exchange) opened(resp *http.Response) {
+	x.receivedAt = time.Now()
+	x.hear()
+	resp.Request = x.request
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		x.body = x.codec.Upgrade()
+		resp.Body = &upgradedBody{x}
+		x.listener().ResponseHeadersEnd(x.call(), resp)
+		return
+	}
+	x.body = resp.Body
+	resp.Body = (*responseBody)(x)
+	x.listener().ResponseHeadersEnd(x.call(), resp)
+	if x.body == http.NoBody {
+		resp.Body = http.NoBody
+		x.listener().ResponseBodyStart(x.call())
+		x.listener().ResponseBodyEnd(x.call(), 0)
+		x.partDone()
+	}
+}
+
+// partDone ends one of what keeps the exchange open; the last one finishes it.
+func (x *Exchange) partDone() {
+	if x.parts.Add(-1) == 0 {
+		x.finish(false)
+	}
+}
+
+// finish gives the codec back and decides whether the connection may be used
+// again. Once.
+func (x *Exchange) finish(failed bool) {
+	clean := x.guard.Release()
+	reusable := !failed && clean && x.codec.Reusable()
+	if x.conn.http1 != nil {
+		if hint, ok := x.conn.http1.KeepAlive(); ok {
+			x.conn.pool.hint(x.conn, hint)
+		}
+	}
+	x.codec.End()
+	switch {
+	case reusable:
+		x.conn.completed.Add(1)
+	case x.conn.multiplexed():
+	case !clean:
+		x.conn.retire(event.ReasonCanceled)
+	case failed:
+		x.conn.retire(event.ReasonExchangeFailed)
+	default:
+		x.conn.retire(event.ReasonNotReusable)
+	}
+	x.over = true
+	if x.settled.Load() {
+		x.letGo()
+	}
+}
+
+// letGo releases the connection for good. finish and settle may both come to it,
+// from two goroutines; one of them does it.
+func (x *Exchange) letGo() {
+	if x.ended.Swap(true) {
+		return
+	}
+	err := x.bodyErr
+	if err == io.EOF {
+		err = nil
+	}
+	x.allocation.release()
+	x.allocation.owner.Released(err)
+}
+
+// settle says that no exchange follows. It reports whether the exchange's end,
+// which may be now, releases the connection.
+func (x *Exchange) settle() bool {
+	x.settled.Store(true)
+	if x.parts.Load() == 0 {
+		x.letGo()
+	}
+	return true
+}
+
+// abandon cuts the exchange off: its response is not wanted, or it failed.
+func (x *Exchange) abandon() {
+	if x.over {
+		return
+	}
+	x.stopUpload()
+	if x.body != nil {
+		x.reading.Store(bodyClosed)
+	}
+	x.parts.Store(0)
+	if x.conn.multiplexed() {
+		x.codec.(*http2.Stream).Cancel()
+	}
+	x.finish(true)
+}

@@ -1,0 +1,86 @@
+package connection
+
+import (
+	"sync"
+
+	"github.com/catena-http/catena/event"
+)
+
+// observer sends a connection's events to its Network's listener, one at a time
+// and in the order in which they were announced, with no lock held: whoever
+// announces while another sends leaves the event to that one.
+type observer struct {
+	listener event.ConnectionListener // nil: nobody listens
+
+	mu      sync.Mutex // guards the fields below
+	sending bool
+	queue   []func(event.ConnectionListener)
+	retired bool // NoNewExchanges was announced
+	ended   bool // Closed was
+}
+
+func newObserver(l event.ConnectionListener) observer {
+	if l == (event.NopConnectionListener{}) {
+		return observer{}
+	}
+	return observer{listener: l}
+}
+
+func (o *observer) connected(c *RealConnection) {
+	if o.listener != nil {
+		o.send(func(l event.ConnectionListener) { l.Connected(c) })
+	}
+}
+
+func (o *observer) acquired(c *RealConnection, call event.Call) {
+	if o.listener != nil {
+		o.send(func(l event.ConnectionListener) { l.Acquired(c, call) })
+	}
+}
+
+func (o *observer) released(c *RealConnection, call event.Call) {
+	if o.listener != nil {
+		o.send(func(l event.ConnectionListener) { l.Released(c, call) })
+	}
+}
+
+func (o *observer) noNewExchanges(c *RealConnection, why event.Reason) {
+	if o.listener == nil || !o.first(&o.retired) {
+		return
+	}
+	o.send(func(l event.ConnectionListener) { l.NoNewExchanges(c, why) })
+}
+
+func (o *observer) closed(c *RealConnection, why event.Reason) {
+	if o.listener == nil || !o.first(&o.ended) {
+		return
+	}
+	o.send(func(l event.ConnectionListener) { l.Closed(c, why) })
+}
+
+func (o *observer) first(flag *bool) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	was := *flag
+	*flag = true
+	return !was
+}
+
+func (o *observer) send(event func(event.ConnectionListener)) {
+	o.mu.Lock()
+	o.queue = append(o.queue, event)
+	if o.sending {
+		o.mu.Unlock()
+		return
+	}
+	o.sending = true
+	for len(o.queue) > 0 {
+		next := o.queue[0]
+		o.queue = o.queue[1:]
+		o.mu.Unlock()
+		next(o.listener)
+		o.mu.Lock()
+	}
+	o.sending = false
+	o.mu.Unlock()
+}

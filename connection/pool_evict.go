@@ -1,0 +1,139 @@
+package connection
+
+import (
+	"time"
+
+	"github.com/catena-http/catena/event"
+)
+
+// idleList is the pool's idle connections in the order in which they became
+// idle, of both protocols. Guarded by Pool.mu.
+type idleList struct {
+	oldest, newest *RealConnection
+	len            int
+}
+
+func (l *idleList) add(c *RealConnection) {
+	c.older, c.newer = l.newest, nil
+	if l.newest == nil {
+		l.oldest = c
+	} else {
+		l.newest.newer = c
+	}
+	l.newest = c
+	l.len++
+}
+
+// remove reports whether c was on the list.
+func (l *idleList) remove(c *RealConnection) bool {
+	if c.older == nil && l.oldest != c {
+		return false
+	}
+	if c.older == nil {
+		l.oldest = c.newer
+	} else {
+		c.older.newer = c.newer
+	}
+	if c.newer == nil {
+		l.newest = c.older
+	} else {
+		c.newer.older = c.older
+	}
+	c.older, c.newer = nil, nil
+	l.len--
+	return true
+}
+
+// wakeAt lets the timer fire at t at the latest. Called with mu held.
+func (p *Pool) wakeAt(t time.Time) {
+	if !p.wake.IsZero() && !t.Before(p.wake) {
+		return
+	}
+	p.wake = t
+	if p.timer == nil {
+		p.timer = time.AfterFunc(time.Until(t), p.evictExpired)
+		return
+	}
+	p.timer.Reset(time.Until(t))
+}
+
+// sleep takes the timer down; the pool is empty. Called with mu held.
+func (p *Pool) sleep() {
+	if p.timer != nil {
+		p.timer.Stop()
+		p.timer, p.wake = nil, time.Time{}
+	}
+}
+
+// evictExpired is the timer's: it closes what has been idle for too long and
+// sets the timer for the next.
+func (p *Pool) evictExpired() {
+	p.mu.Lock()
+	now := time.Now()
+	p.wake = time.Time{}
+	var dropped []drop
+	var next time.Time
+	for c := p.idle.oldest; c != nil; {
+		following := c.newer
+		if !now.Before(c.expires) {
+			dropped = append(dropped, p.evict(c, event.ReasonIdleTimeout))
+		} else if next.IsZero() || c.expires.Before(next) {
+			next = c.expires
+		}
+		c = following
+	}
+	if !next.IsZero() {
+		p.wakeAt(next)
+	}
+	p.mu.Unlock()
+	closeAll(dropped)
+}
+
+// EvictAll closes the idle connections. Those in use go on, and may be pooled
+// again.
+func (p *Pool) EvictAll() { p.evictIdle(event.ReasonEvicted) }
+
+func (p *Pool) evictIdle(why event.Reason) {
+	p.mu.Lock()
+	var dropped []drop
+	for p.idle.oldest != nil {
+		dropped = append(dropped, p.evict(p.idle.oldest, why))
+	}
+	p.mu.Unlock()
+	closeAll(dropped)
+}
+
+// Close closes the idle connections and keeps none from now on: those in use are
+// closed when their calls let go of them. Idempotent.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	p.shut = true
+	p.mu.Unlock()
+	p.evictIdle(event.ReasonPoolClosed)
+}
+
+// IdleCount is the number of idle connections.
+func (p *Pool) IdleCount() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.idle.len
+}
+
+// ConnectionCount is the number of connections, idle and in use.
+func (p *Pool) ConnectionCount() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.open
+}
+
+// Stats are the pool's counters, as of one moment.
+func (p *Pool) Stats() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.stats
+	s.Open, s.Idle = p.open, p.idle.len
+	for _, ap := range p.addresses {
+		s.Waiting += ap.waiters.len
+	}
+	return s
+}

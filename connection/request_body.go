@@ -1,0 +1,201 @@
+package connection
+
+import (
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/catena-http/catena/internal/lifetime"
+	"github.com/catena-http/catena/internal/wire"
+)
+
+// errAnswered is what RequestFailed carries where the server gave its final
+// answer before it had the whole request.
+var errAnswered = errors.New("the server answered before the request body was sent")
+
+// SendBody sends the request's body and its end on the call's goroutine.
+func (x *Exchange) SendBody(req *http.Request) error {
+	x.listener().RequestBodyStart(x.call())
+	n, err := x.send(req)
+	if err != nil {
+		return x.requestFailed(err)
+	}
+	x.listener().RequestBodyEnd(x.call(), n)
+	return nil
+}
+
+// send writes body and end, and closes the body. While it runs, the end of the
+// call closes the body too.
+func (x *Exchange) send(req *http.Request) (int64, error) {
+	body := lifetime.OnceBody(req.Body)
+	body.Take()
+	var guard lifetime.Guard
+	guard.Watch(x.allocation.life, req.Context(), body)
+	n, err := x.codec.ReadFrom(body)
+	if err == nil {
+		err = x.codec.FinishRequest(req.Trailer)
+	}
+	if err != nil {
+		x.codec.AbortRequest()
+	}
+	guard.Release()
+	body.Close()
+	return n, err
+}
+
+// SendBodyWatching sends the body on the call's goroutine while another one
+// watches for the response, so that a final one ends the sending. It returns
+// with the response, and with that goroutine ended.
+func (x *Exchange) SendBodyWatching(req *http.Request) (*http.Response, error) {
+	body := lifetime.OnceBody(req.Body)
+	watch := &watcher{x: x, body: body, done: make(chan struct{})}
+	x.listener().RequestBodyStart(x.call())
+	go watch.run() // ends with a final response or with the connection
+	n, err := x.send(req)
+	answered := watch.answered.Load()
+	var own *wire.RequestBodyError
+	if errors.As(err, &own) && !answered {
+		x.interrupt() // nobody waits for an answer to half a request
+	}
+	<-watch.done
+	switch {
+	case err == nil:
+		x.listener().RequestBodyEnd(x.call(), n)
+	case answered:
+		x.requestFailed(errAnswered)
+	case watch.first.Load():
+		return nil, x.requestFailed(watch.err)
+	default:
+		err = x.requestFailed(err)
+		if errors.As(err, &own) || watch.err != nil {
+			return nil, err
+		}
+	}
+	return watch.deliver()
+}
+
+// watcher reads heads while the request's body is being sent.
+type watcher struct {
+	x        *Exchange
+	body     *lifetime.Body
+	answered atomic.Bool // a final response came, possibly before the body's end
+	first    atomic.Bool // reading failed, possibly before writing did
+
+	done    chan struct{} // closed when the fields below are set
+	interim []*http.Response
+	final   *http.Response
+	err     error
+}
+
+func (w *watcher) run() {
+	defer close(w.done)
+	for {
+		resp, err := w.x.codec.ReadResponseHeaders(nil)
+		if err == nil {
+			err = w.x.admit(resp)
+		}
+		if err != nil {
+			w.err = err
+			w.first.Store(true)
+			w.x.codec.InterruptWrite()
+			w.body.Close()
+			return
+		}
+		if isInterim(resp) {
+			w.interim = append(w.interim, resp)
+			continue
+		}
+		w.final = resp
+		w.answered.Store(true)
+		w.x.codec.InterruptWrite()
+		w.body.Close()
+		return
+	}
+}
+
+// deliver announces on the call's goroutine what was read meanwhile.
+func (w *watcher) deliver() (*http.Response, error) {
+	x := w.x
+	if len(w.interim) > 0 || w.final != nil {
+		x.hear()
+	}
+	for _, resp := range w.interim {
+		x.listener().InformationalResponse(x.call(), resp.StatusCode, resp.Header)
+	}
+	if w.err != nil {
+		return nil, x.responseFailed(w.err)
+	}
+	x.opened(w.final)
+	return w.final, nil
+}
+
+// upload is an HTTP/2 request body that is sent beside the response.
+type upload struct {
+	body *lifetime.Body
+	done chan struct{} // closed when err is set and the upload's events are sent
+	err  error
+	once sync.Once // of stopping it
+}
+
+// StartUpload sends the body on a goroutine of its own, which ends with the body,
+// the stream or the response body's Close. Its events come from there.
+func (x *Exchange) StartUpload(req *http.Request) {
+	body := lifetime.OnceBody(req.Body)
+	u := &upload{body: body, done: make(chan struct{})}
+	x.upload = u
+	x.parts.Add(1)
+	x.listener().RequestBodyStart(x.call())
+	go func() {
+		n, err := x.send(req)
+		if err != nil {
+			u.err = x.requestFailed(err)
+		} else {
+			x.listener().RequestBodyEnd(x.call(), n)
+		}
+		close(u.done)
+		x.partDone()
+	}()
+}
+
+// UploadError waits for the end of an upload whose response failed, and returns
+// what the upload failed with, if that is the body's own failure.
+func (x *Exchange) UploadError() error {
+	if x.upload == nil {
+		return nil
+	}
+	x.stopUpload()
+	var own *wire.RequestBodyError
+	if errors.As(x.upload.err, &own) {
+		return x.upload.err
+	}
+	return nil
+}
+
+// stopUpload ends an upload and waits for it, as long as the body's Read takes to
+// notice its Close.
+func (x *Exchange) stopUpload() {
+	u := x.upload
+	if u == nil {
+		return
+	}
+	u.once.Do(func() {
+		select {
+		case <-u.done:
+			return
+		default:
+		}
+		x.codec.InterruptWrite()
+		u.body.Close()
+	})
+	<-u.done
+}
+
+// interrupt makes the exchange's blocked reads and writes fail.
+func (x *Exchange) interrupt() {
+	if x.conn.multiplexed() {
+		x.codec.(interface{ Cancel() }).Cancel()
+		return
+	}
+	x.conn.closeSocket()
+}

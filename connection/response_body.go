@@ -1,0 +1,220 @@
+package connection
+
+import (
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/catena-http/catena/event"
+)
+
+// responseBody is the body of an exchange's response. Close may be called beside
+// a Read that blocks, and ends it.
+type responseBody Exchange
+
+var (
+	_ io.ReadCloser = (*responseBody)(nil)
+	_ io.WriterTo   = (*responseBody)(nil)
+)
+
+// The states of Exchange.reading.
+const (
+	bodyIdle    = iota
+	bodyInUse   // a Read is under way
+	bodyClosing // a Read is under way and Close was called: the reader ends the body
+	bodyEnded   // read to its end, or failed: bodyErr says how
+	bodyClosed  // by Close
+)
+
+// enter takes the body for one Read.
+func (x *Exchange) enter() error {
+	if x.reading.CompareAndSwap(bodyIdle, bodyInUse) {
+		return nil
+	}
+	switch x.reading.Load() {
+	case bodyEnded:
+		return x.bodyErr
+	case bodyInUse:
+		return errors.New("the response body is being read by another goroutine")
+	default:
+		return http.ErrBodyReadAfterClose
+	}
+}
+
+// leave ends a Read that gave err, and returns what the reader gets.
+func (x *Exchange) leave(n int64, err error) error {
+	x.received += n
+	x.bodyBegins()
+	if err == nil {
+		if x.reading.CompareAndSwap(bodyInUse, bodyIdle) {
+			return nil
+		}
+		x.endByClose()
+		return http.ErrBodyReadAfterClose
+	}
+	if err == io.EOF {
+		x.bodyErr = io.EOF
+		x.reading.Store(bodyEnded)
+		x.bodyEnds()
+		return io.EOF
+	}
+	if x.reading.Load() == bodyClosing {
+		x.endByClose()
+		return http.ErrBodyReadAfterClose
+	}
+	return x.bodyFails(err)
+}
+
+func (x *Exchange) bodyBegins() {
+	if !x.bodyStarted {
+		x.bodyStarted = true
+		x.listener().ResponseBodyStart(x.call())
+	}
+}
+
+func (x *Exchange) bodyEnds() {
+	x.listener().ResponseBodyEnd(x.call(), x.received)
+	x.partDone()
+}
+
+// bodyFails ends a body that could not be read. An upload beside it is stopped.
+func (x *Exchange) bodyFails(err error) error {
+	cause := x.explain(event.StepRead, err)
+	x.listener().ResponseFailed(x.call(), cause)
+	x.allocation.bodyAttempt(x, cause)
+	x.bodyErr = x.allocation.owner.BodyFailed(cause)
+	x.reading.Store(bodyEnded)
+	result := x.bodyErr
+	x.stopUpload()
+	x.parts.Store(0)
+	x.finish(true)
+	return result
+}
+
+// endByClose ends a body that was not read to its end. The codec drains what is
+// cheap to drain.
+func (x *Exchange) endByClose() {
+	x.reading.Store(bodyClosed)
+	x.bodyBegins()
+	x.stopUpload()
+	x.body.Close()
+	x.bodyEnds()
+}
+
+func (b *responseBody) Read(p []byte) (int, error) {
+	x := (*Exchange)(b)
+	if err := x.enter(); err != nil {
+		return 0, err
+	}
+	n, err := x.body.Read(p)
+	return n, x.leave(int64(n), err)
+}
+
+// WriteTo copies the rest of the body to w by the codec's shortest way.
+func (b *responseBody) WriteTo(w io.Writer) (int64, error) {
+	x := (*Exchange)(b)
+	if err := x.enter(); err != nil {
+		if err == io.EOF {
+			err = nil
+		}
+		return 0, err
+	}
+	sink := &sink{w: w}
+	n, err := io.Copy(sink, x.body)
+	if sink.err != nil { // the writer's failure, not the body's
+		if left := x.leave(n, nil); left != nil {
+			return n, left
+		}
+		return n, sink.err
+	}
+	if err == nil {
+		err = io.EOF
+	}
+	if err = x.leave(n, err); err == io.EOF {
+		err = nil
+	}
+	return n, err
+}
+
+// sink tells a writer's errors from a reader's.
+type sink struct {
+	w   io.Writer
+	err error
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	if err != nil {
+		s.err = err
+	}
+	return n, err
+}
+
+// Close ends the body; the rest of it is dropped.
+func (b *responseBody) Close() error {
+	x := (*Exchange)(b)
+	for {
+		switch state := x.reading.Load(); state {
+		case bodyIdle:
+			if x.reading.CompareAndSwap(bodyIdle, bodyInUse) {
+				x.endByClose()
+				return nil
+			}
+		case bodyInUse:
+			if x.reading.CompareAndSwap(bodyInUse, bodyClosing) {
+				x.interrupt()
+				return nil
+			}
+		case bodyEnded:
+			// An upload that goes on beside an ended response ends now.
+			x.stopUpload()
+			return nil
+		default:
+			return nil
+		}
+	}
+}
+
+// upgradedBody is the connection after a 101, read and written by two goroutines
+// at most. What is left to do at Close is to give the connection up.
+type upgradedBody struct{ x *Exchange }
+
+var _ io.ReadWriteCloser = (*upgradedBody)(nil)
+
+func (b *upgradedBody) Read(p []byte) (int, error) {
+	n, err := b.x.body.Read(p)
+	if err != nil && err != io.EOF {
+		err = b.x.explain(event.StepRead, err)
+	}
+	return n, err
+}
+
+func (b *upgradedBody) Write(p []byte) (int, error) {
+	n, err := b.x.body.(io.Writer).Write(p)
+	if err != nil {
+		err = b.x.explain(event.StepWrite, err)
+	}
+	return n, err
+}
+
+// CloseWrite tells the peer that nothing more is written, where the connection
+// can.
+func (b *upgradedBody) CloseWrite() error {
+	if c, ok := b.x.body.(interface{ CloseWrite() error }); ok {
+		return c.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
+func (b *upgradedBody) Close() error {
+	x := b.x
+	if x.reading.Swap(bodyClosed) == bodyClosed {
+		return nil
+	}
+	err := x.body.Close()
+	x.bodyBegins()
+	x.listener().ResponseBodyEnd(x.call(), x.received)
+	x.conn.retire(event.ReasonUpgraded)
+	x.partDone()
+	return err
+}

@@ -1,0 +1,81 @@
+package connection
+
+import (
+	"errors"
+	"net"
+	"os"
+	"syscall"
+	"time"
+)
+
+// probeWait is how long a probe waits on a connection that is not a socket of
+// the system, where a read that cannot wait does not exist.
+const probeWait = 250 * time.Microsecond
+
+// socket is the transport of a connection. It can be asked, without waiting,
+// whether anything has arrived.
+type socket struct {
+	net.Conn
+	raw syscall.RawConn // nil: not a socket of the system
+
+	// probing makes Read return at once; set only while nobody else reads.
+	probing bool
+	// readDeadline is what was set last; kept where raw is nil, because a probe
+	// has to move it.
+	readDeadline time.Time
+}
+
+func newSocket(conn net.Conn) *socket {
+	s := &socket{Conn: conn}
+	if sc, ok := conn.(syscall.Conn); ok && canReadNow {
+		s.raw, _ = sc.SyscallConn()
+	}
+	return s
+}
+
+// stream is what a codec reads and writes: the connection itself where probes
+// need not know its deadline, so that the codec sees what it is.
+func (s *socket) stream() net.Conn {
+	if s.raw != nil {
+		return s.Conn
+	}
+	return s
+}
+
+func (s *socket) Read(p []byte) (int, error) {
+	if !s.probing {
+		return s.Conn.Read(p)
+	}
+	if s.raw != nil {
+		return readNow(s.raw, p)
+	}
+	before := s.readDeadline
+	s.Conn.SetReadDeadline(time.Now().Add(probeWait))
+	n, err := s.Conn.Read(p)
+	s.Conn.SetReadDeadline(before)
+	return n, err
+}
+
+func (s *socket) SetReadDeadline(t time.Time) error {
+	s.readDeadline = t
+	return s.Conn.SetReadDeadline(t)
+}
+
+func (s *socket) SetDeadline(t time.Time) error {
+	s.readDeadline = t
+	return s.Conn.SetDeadline(t)
+}
+
+// quiet reports whether an idle connection is alive and nothing has arrived on
+// it. through is the socket or the TLS connection over it, whose records (a
+// session ticket, say) are no stray bytes.
+func (s *socket) quiet(through net.Conn) bool {
+	if s.raw != nil && through == net.Conn(s) {
+		return peekNow(s.raw)
+	}
+	s.probing = true
+	defer func() { s.probing = false }()
+	var one [1]byte
+	n, err := through.Read(one[:])
+	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
+}

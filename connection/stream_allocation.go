@@ -1,0 +1,233 @@
+package connection
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/catena-http/catena/event"
+	"github.com/catena-http/catena/internal/lifetime"
+	"github.com/catena-http/catena/internal/wire"
+	"github.com/catena-http/catena/route"
+)
+
+// Owner is the call that a StreamAllocation works for.
+type Owner interface {
+	event.Call
+	// BodyFailed wraps what reading the response body failed with for the one
+	// who reads it.
+	BodyFailed(err error) error
+	// Released is told, once, that the call has let go of its connection for
+	// good: after Settle, or later by the response body's end. err is what the
+	// body's reader got, nil after a good end.
+	Released(err error)
+}
+
+// Terms are the settings of one exchange.
+type Terms struct {
+	// ConnectTimeout bounds each step of connecting; 0: no bound.
+	ConnectTimeout time.Duration
+	// Exchange is for the codec.
+	Exchange wire.Exchange
+	// MaxInterim bounds the interim responses to one request.
+	MaxInterim int
+}
+
+// StreamAllocation finds connections for the exchanges of one call and holds the
+// one in use. It is an engine part without a promise to users.
+//
+// It is used by one goroutine at a time: that of Execute, then that of the
+// response body's reader. Between Init and Settle it keeps a connection from one
+// exchange to the next.
+type StreamAllocation struct {
+	owner    Owner
+	listener event.Listener
+	life     *lifetime.Context
+	database *route.Database
+
+	address  route.Address
+	pool     *Pool
+	conn     *RealConnection // held
+	exchange *Exchange       // under way, or over and conn still held
+	first    Exchange        // the memory of the call's first exchange
+	used     bool            // first is
+
+	selector  *route.Selector // nil: no route was needed yet
+	selection *route.Selection
+	locked    *route.Route // to be taken next, without a lookup
+
+	attempts []Attempt
+	refusals int // times the server did not process the request
+	settled  bool
+}
+
+// Init sets whom the allocation works for. It comes first.
+func (a *StreamAllocation) Init(owner Owner, listener event.Listener, life *lifetime.Context, database *route.Database) {
+	a.owner, a.listener, a.life, a.database = owner, listener, life, database
+}
+
+// Attempts are the failed tries so far, oldest first.
+func (a *StreamAllocation) Attempts() []Attempt { return a.attempts }
+
+// Open reports whether an exchange is under way: its response body has not come
+// to its end.
+func (a *StreamAllocation) Open() bool { return a.exchange != nil && !a.exchange.over }
+
+// NewExchange finds a connection to address and begins an exchange on it. The
+// order is that of the package comment.
+func (a *StreamAllocation) NewExchange(address route.Address, pool *Pool, req *http.Request, t Terms) (*Exchange, error) {
+	if err := address.Network.Validate(); err != nil {
+		return nil, err
+	}
+	ctx, done := lifetime.Merge(a.life, req.Context())
+	defer done()
+	a.address, a.pool = address, pool
+	conn, reused, err := a.find(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	x := &a.first
+	if a.used {
+		x = &Exchange{}
+	}
+	a.used = true
+	a.exchange = x
+	t.Exchange.AbsoluteForm = conn.route.Forwarded()
+	x.begin(a, conn, req, t, reused)
+	return x, nil
+}
+
+// find returns a connection that the allocation holds, with a stream reserved on
+// HTTP/2.
+func (a *StreamAllocation) find(ctx context.Context, t Terms) (conn *RealConnection, reused bool, err error) {
+	if c := a.held(); c != nil {
+		return c, true, nil
+	}
+	for {
+		if cause := lifetime.Cause(ctx); cause != nil {
+			return nil, false, cause
+		}
+		for c := a.pool.take(a.address); c != nil; c = a.pool.take(a.address) {
+			if a.accept(c, event.ReasonPooled) {
+				return c, true, nil
+			}
+		}
+		granted, err := a.pool.mayOpen(ctx, a.address)
+		if err != nil {
+			a.record(Attempt{Step: event.StepQueue, Why: event.ReasonCanceled, Err: err})
+			return nil, false, err
+		}
+		if granted == nil {
+			return a.connect(ctx, t)
+		}
+		if a.accept(granted, event.ReasonPooled) {
+			return granted, true, nil
+		}
+	}
+}
+
+// held is the connection of the exchange before, if it can serve this one too;
+// otherwise it is released.
+func (a *StreamAllocation) held() *RealConnection {
+	c := a.conn
+	if c == nil {
+		return nil
+	}
+	why := event.ReasonHeld
+	switch {
+	case a.exchange != nil && !a.exchange.over:
+		// Somebody swapped the body and lost the original: cut it off.
+		a.exchange.abandon()
+		why = event.ReasonUnreadBody
+	case !a.serves(c):
+		why = event.ReasonOtherHost
+	case a.pool.retired(c):
+		why = event.ReasonRetired
+	case !c.healthy() || c.multiplexed() && !c.http2.Reserve():
+		why = event.ReasonUnhealthy
+	}
+	reused := why == event.ReasonHeld
+	a.listener.ReuseDecision(a.owner, c, reused, why)
+	if reused {
+		return c
+	}
+	if why == event.ReasonUnhealthy && !c.multiplexed() {
+		c.retire(why)
+	}
+	a.release()
+	return nil
+}
+
+// serves reports whether the held connection leads to the address. One to a
+// plain HTTP proxy would lead to any http origin, but whether that proxy is the
+// one for this origin is for the selector to say.
+func (a *StreamAllocation) serves(c *RealConnection) bool {
+	return c.pool == a.pool && a.pool.serves(c, a.address)
+}
+
+// accept makes a pooled connection, held by the pool's leave, the allocation's
+// own if it is healthy.
+func (a *StreamAllocation) accept(c *RealConnection, why event.Reason) bool {
+	if !c.healthy() {
+		a.listener.ReuseDecision(a.owner, c, false, event.ReasonUnhealthy)
+		if c.multiplexed() {
+			c.http2.Unreserve()
+		}
+		c.retire(event.ReasonUnhealthy)
+		a.pool.letGo(c)
+		return false
+	}
+	a.listener.ReuseDecision(a.owner, c, true, why)
+	a.acquire(c)
+	return true
+}
+
+func (a *StreamAllocation) acquire(c *RealConnection) {
+	a.conn = c
+	c.observer.acquired(c, a.owner)
+	a.listener.ConnectionAcquired(a.owner, c)
+}
+
+// release lets go of the held connection.
+func (a *StreamAllocation) release() {
+	c := a.conn
+	if c == nil {
+		return
+	}
+	a.conn = nil
+	a.listener.ConnectionReleased(a.owner, c)
+	c.observer.released(c, a.owner)
+	c.pool.letGo(c)
+}
+
+// NewRoutes forgets the routes worked out so far: the next exchange follows a
+// response, not a failure.
+func (a *StreamAllocation) NewRoutes() {
+	a.selector, a.selection, a.locked = nil, nil, nil
+}
+
+// Drop cuts off what is under way and lets go of the connection.
+func (a *StreamAllocation) Drop() {
+	if a.Open() {
+		a.exchange.abandon()
+	}
+	a.release()
+}
+
+// Settle says that no exchange follows. The connection is released at once, or
+// by the end of the response body that is still open.
+func (a *StreamAllocation) Settle() {
+	if a.exchange != nil && a.exchange.settle() {
+		return
+	}
+	a.release()
+	a.owner.Released(nil)
+}
+
+// Abort says that the call failed: what is under way is cut off.
+func (a *StreamAllocation) Abort() {
+	a.Drop()
+	a.settled = true
+}
+
+func (a *StreamAllocation) record(t Attempt) { a.attempts = append(a.attempts, t) }
