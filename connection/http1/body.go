@@ -34,6 +34,7 @@ type body struct {
 	phase    chunkPhase
 	left     int64 // bytes left of the body (sizedBody) or of the chunk (chunkedBody)
 	received int64
+	excess   int   // chunkedBody: bytes of chunk lines beyond what content accounts for
 	err      error // what Read returns when c is nil
 }
 
@@ -170,7 +171,7 @@ func (b *body) drain() {
 	buffer := largeBuffers.Get().(*[copySize]byte)
 	defer largeBuffers.Put(buffer)
 	for dropped := 0; dropped < drainBytes && b.c != nil; {
-		n, _ := b.read(buffer[:])
+		n, _ := b.read(buffer[:min(copySize, drainBytes-dropped)])
 		dropped += n
 	}
 }
@@ -213,7 +214,7 @@ func (b *body) takeTrailer(block []byte) error {
 	fields := make(http.Header, len(spans))
 	addFields(fields, string(block), spans)
 	for name, values := range fields {
-		if isFraming(name) && name != "Host" {
+		if isFraming(name) {
 			continue
 		}
 		if b.response.Trailer == nil {

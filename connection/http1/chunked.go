@@ -2,7 +2,6 @@ package http1
 
 import (
 	"bytes"
-
 	"io"
 
 	"github.com/catena-http/catena/internal/wire"
@@ -46,10 +45,12 @@ func (b *body) readChunks(p []byte) (n int, err error) {
 		if n > 0 && !b.phaseArrived() {
 			return n, nil
 		}
-		if err := b.nextPhase(); err == io.EOF {
-			return n, io.EOF
-		} else if err != nil {
+		end, err := b.nextPhase()
+		if err != nil {
 			return n, b.chunksCutOff(err, n)
+		}
+		if end {
+			return n, io.EOF
 		}
 	}
 }
@@ -71,14 +72,18 @@ func (b *body) phaseArrived() bool {
 	}
 }
 
-// nextPhase reads what stands between contents. io.EOF is the end of the body.
-func (b *body) nextPhase() error {
+// nextPhase reads what stands between contents and reports the end of the body.
+// Its errors are the connection's, io.EOF among them, or the peer's.
+func (b *body) nextPhase() (end bool, err error) {
 	c := b.c
 	switch b.phase {
 	case chunkSize:
-		size, err := c.readChunkSize()
+		size, length, err := c.readChunkSize()
 		if err != nil {
-			return err
+			return false, err
+		}
+		if err := b.account(length, size); err != nil {
+			return false, err
 		}
 		b.left, b.phase = size, chunkData
 		if size == 0 {
@@ -87,45 +92,63 @@ func (b *body) nextPhase() error {
 	case chunkEnd:
 		for c.in.buffered() < 2 {
 			if err := c.fill(); err != nil {
-				return err
+				return false, err
 			}
 		}
 		if end := c.in.data()[:2]; string(end) != "\r\n" {
-			return wire.Protocolf("chunk is longer than its size says: %s instead of a line end", quote(end))
+			return false, wire.Protocolf("chunk is longer than its size says: %s instead of a line end", quote(end))
 		}
 		c.in.r += 2
 		b.phase = chunkSize
 	case chunkTrailer:
 		length, err := c.readBlock(true)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if err := b.takeTrailer(c.in.data()[:length]); err != nil {
-			return err
+			return false, err
 		}
 		c.in.r += length
-		return io.EOF
+		return true, nil
+	}
+	return false, nil
+}
+
+// account bounds what chunk extensions may cost over the whole body, like the
+// header fields they resemble: a line is paid for by its first 16 bytes and by
+// the content after it.
+func (b *body) account(line int, size int64) error {
+	const free = 16
+	paid := free + min(size, int64(line))
+	b.excess = max(0, b.excess+line-int(paid))
+	if b.excess > b.c.x.MaxHeaderBytes {
+		return wire.Protocolf("chunk lines carry more than %d bytes beside the content", b.c.x.MaxHeaderBytes)
 	}
 	return nil
 }
 
-// readChunkSize reads the line before a chunk.
-func (c *Conn) readChunkSize() (int64, error) {
+// readChunkSize reads the line before a chunk and returns its length too.
+func (c *Conn) readChunkSize() (size int64, length int, err error) {
 	for scanned := 0; ; {
 		data := c.in.data()
-		if i := bytes.IndexByte(data[scanned:], '\n'); i >= 0 && scanned+i < maxChunkLine {
-			size, err := parseChunkLine(data[:scanned+i])
-			c.in.r += scanned + i + 1
-			return size, err
-		} else if i >= 0 || len(data) >= maxChunkLine {
-			return 0, wire.Protocolf("chunk line is longer than %d bytes: %s", maxChunkLine, quote(data))
+		if i := bytes.IndexByte(data[scanned:], '\n'); i >= 0 {
+			length = scanned + i + 1
+		} else {
+			length = len(data) + 1
 		}
-		if len(data) > 0 && hexDigit(data[0]) < 0 {
-			return 0, wire.Protocolf("malformed chunk line %s", quote(data))
+		switch {
+		case length > maxChunkLine:
+			return 0, 0, wire.Protocolf("chunk line is longer than %d bytes: %s", maxChunkLine, quote(data))
+		case length <= len(data):
+			c.in.r += length
+			size, err = parseChunkLine(data[:length-1])
+			return size, length, err
+		case len(data) > 0 && hexDigit(data[0]) < 0:
+			return 0, 0, wire.Protocolf("malformed chunk line %s", quote(data))
 		}
 		scanned = len(data)
 		if err := c.fill(); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 	}
 }

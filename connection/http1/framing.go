@@ -21,36 +21,30 @@ import (
 func (c *Conn) frame(m *message) error {
 	r := &m.response
 	r.Body = http.NoBody
-	r.Close = closes(r)
-	announced, hasLength := r.Header["Content-Length"]
+	r.Close = takeClose(r)
 	chunked, err := takeCoding(r)
 	if err != nil {
 		return err
 	}
-	length := int64(-1)
-	if hasLength && !chunked {
-		if length, err = parseLengths(announced); err != nil {
-			return err
-		}
-		if len(announced) > 1 || strings.IndexByte(announced[0], ',') >= 0 {
-			r.Header["Content-Length"] = []string{strconv.FormatInt(length, 10)}
-		}
+	length, err := takeLength(r.Header)
+	if err != nil {
+		return err
 	}
 	if chunked {
 		m.coding[0] = "chunked"
 		r.TransferEncoding = m.coding[:1:1]
+		r.Trailer = takeTrailerNames(r.Header)
 	}
 
-	if code := r.StatusCode; code < 200 {
-		r.ContentLength = 0
+	code := r.StatusCode
+	if code < 200 {
 		return c.interim(r)
 	}
 	c.keepAlive = keepAliveOf(r.Header)
-	if r.Close || chunked && hasLength {
+	switch {
+	case r.Close, chunked && length >= 0:
 		c.spoiled = true
-	}
-	bodiless := r.StatusCode == http.StatusNoContent || r.StatusCode == http.StatusNotModified
-	if r.StatusCode == http.StatusNoContent && (chunked || length > 0) {
+	case code == http.StatusNoContent && (chunked || length > 0):
 		// Content announced where there can be none: who knows what follows.
 		c.spoiled = true
 	}
@@ -58,16 +52,11 @@ func (c *Conn) frame(m *message) error {
 	case c.head:
 		r.ContentLength = length
 		c.responseDone()
-	case bodiless:
-		r.ContentLength = 0
-		if chunked {
-			r.ContentLength = -1
-		}
+	case code == http.StatusNoContent, code == http.StatusNotModified:
 		c.responseDone()
 	case chunked:
 		r.ContentLength = -1
-		r.Header.Del("Content-Length")
-		r.Trailer = takeTrailerNames(r.Header)
+		delete(r.Header, "Content-Length")
 		c.open(m, chunkedBody, 0)
 	case length > 0:
 		r.ContentLength = length
@@ -97,14 +86,19 @@ func (c *Conn) interim(r *http.Response) error {
 	return nil
 }
 
-// closes reports whether the server ends the connection after the response: by
-// its word in HTTP/1.1, unless it says otherwise in HTTP/1.0.
-func closes(r *http.Response) bool {
+// takeClose reports whether the server ends the connection after the response: by
+// its word in HTTP/1.1, unless it says otherwise in HTTP/1.0. The word itself
+// becomes Response.Close and leaves the header, as in net/http.
+func takeClose(r *http.Response) bool {
 	options := r.Header["Connection"]
-	if hasToken(options, "close") {
-		return true
+	asked := hasToken(options, "close")
+	if r.ProtoMinor == 0 {
+		return asked || !hasToken(options, "keep-alive")
 	}
-	return r.ProtoMinor == 0 && !hasToken(options, "keep-alive")
+	if asked {
+		delete(r.Header, "Connection")
+	}
+	return asked
 }
 
 // takeCoding removes Transfer-Encoding from the header and reports whether it is
@@ -129,20 +123,27 @@ func takeCoding(r *http.Response) (chunked bool, err error) {
 	return false, wire.Protocolf("unsupported transfer coding %s", quote([]byte(strings.Join(codings, ", "))))
 }
 
-// parseLengths takes a list of lengths that all are the same (RFC 9110 8.6).
-func parseLengths(lists []string) (int64, error) {
-	length := int64(-1)
+// takeLength returns the Content-Length, -1 where there is none. It may be a list
+// of lengths that all are the same, which becomes one (RFC 9110 8.6).
+func takeLength(h http.Header) (int64, error) {
+	lists := h["Content-Length"]
+	length, count := int64(-1), 0
 	for _, list := range lists {
 		for element := range strings.SplitSeq(list, ",") {
 			n, ok := parseLength(trimOWS(element))
 			if !ok {
 				return 0, wire.Protocolf("malformed Content-Length %s", quote([]byte(list)))
 			}
-			if length >= 0 && n != length {
+			if count > 0 && n != length {
 				return 0, wire.Protocolf("contradictory Content-Length %s", quote([]byte(strings.Join(lists, ", "))))
 			}
 			length = n
+			count++
 		}
+	}
+	if count > 1 {
+		first, _, _ := strings.Cut(lists[0], ",")
+		h["Content-Length"] = []string{trimOWS(first)}
 	}
 	return length, nil
 }

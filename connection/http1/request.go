@@ -74,7 +74,7 @@ func (c *Conn) putField(name, value string) {
 
 func (c *Conn) putFields(names []string, h http.Header) {
 	for _, name := range names {
-		if !isFraming(name) {
+		if !isFraming(name) && !strings.EqualFold(name, "Host") {
 			for _, value := range h[name] {
 				c.putField(name, trimOWS(value))
 			}
@@ -141,11 +141,11 @@ func sortedNames(names []string, h http.Header) []string {
 	return names
 }
 
-// isFraming reports whether a field is written by the codec alone.
+// isFraming reports whether a field tells where the message ends. Such a field is
+// written by the codec alone and may not stand in a trailer section (RFC 9110
+// 6.5.1).
 func isFraming(name string) bool {
 	switch len(name) {
-	case len("Host"):
-		return strings.EqualFold(name, "Host")
 	case len("Trailer"):
 		return strings.EqualFold(name, "Trailer")
 	case len("Content-Length"):

@@ -1,6 +1,7 @@
 package http1
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -105,13 +106,7 @@ func (c *Conn) parseHead(head []byte) (*message, error) {
 	}
 	const few = 40
 	var array [few]span
-	fields := len(head)
-	for i, ch := range head {
-		if ch == '\n' {
-			fields = i + 1
-			break
-		}
-	}
+	fields := bytes.IndexByte(head, '\n') + 1
 	spans, err := splitFields(head[fields:], array[:0], c.x.MaxHeaderFields)
 	if err != nil {
 		return nil, err
@@ -138,9 +133,8 @@ type statusLine struct {
 // one space before the code is let pass, as every client does.
 func parseStatusLine(line []byte) (statusLine, error) {
 	const version, least = "HTTP/1.", len("HTTP/1.1 200")
-	malformed := wire.Protocolf
 	if len(line) < least || string(line[:len(version)]) != version || line[len("HTTP/1.1")] != ' ' {
-		return statusLine{}, malformed("malformed status line %s", quote(line))
+		return statusLine{}, wire.Protocolf("malformed status line %s", quote(line))
 	}
 	start := len("HTTP/1.1 ")
 	for start < len(line) && line[start] == ' ' {
@@ -148,12 +142,12 @@ func parseStatusLine(line []byte) (statusLine, error) {
 	}
 	minor, okMinor := digits(line[len(version):][:1])
 	if !okMinor || len(line) < start+3 {
-		return statusLine{}, malformed("malformed status line %s", quote(line))
+		return statusLine{}, wire.Protocolf("malformed status line %s", quote(line))
 	}
 	code, okCode := digits(line[start:][:3])
 	rest := line[start+3:]
 	if !okCode || code < 100 || len(rest) > 0 && rest[0] != ' ' || !allOf(rest, valueByte) {
-		return statusLine{}, malformed("malformed status line %s", quote(line))
+		return statusLine{}, wire.Protocolf("malformed status line %s", quote(line))
 	}
 	return statusLine{minor: minor, code: code, start: start}, nil
 }
