@@ -36,9 +36,9 @@ func (b *body) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	b.s.clock.start()
+	b.s.startWait()
 	n, err := b.read(p)
-	b.s.clock.stop()
+	b.s.stopWait()
 	if err != nil && b.closed.Load() {
 		return n, http.ErrBodyReadAfterClose
 	}
@@ -100,12 +100,8 @@ func (b *body) Close() error {
 	if b.closed.Swap(true) {
 		return nil
 	}
-	s := b.s
-	s.mu.Lock()
-	whole := s.received
-	s.mu.Unlock()
-	if !whole || !s.clock.complete() {
-		s.fail(http.ErrBodyReadAfterClose)
+	if !b.s.whole() {
+		b.s.fail(errGivenUp)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@
 package http2
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -44,8 +45,15 @@ func (e *clientConn) RoundTrip(req *http.Request) (*http.Response, error) { retu
 // usable reports whether the engine would open a stream. It does not wait.
 func (e *clientConn) usable() bool { return e.cc.CanTakeNewRequest() }
 
-// lostPing is the token by which the engine tells that a PING went unanswered.
-const lostPing = "conn_close_lost_ping"
+// ping sends a PING and waits for its answer, ctx or the connection's end.
+func (e *clientConn) ping(ctx context.Context) error { return e.cc.Ping(ctx) }
+
+// Tokens by which the engine tells that a PING went unanswered, and that it
+// lets go of the connection because of a reset that blames us.
+const (
+	lostPing    = "conn_close_lost_ping"
+	resetByPeer = "recv_rststream_PROTOCOL_ERROR"
+)
 
 // endedWithHead reports whether the stream of resp ended with the head's own
 // END_STREAM. The engine's body is then a value without state, which is the

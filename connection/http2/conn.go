@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +20,7 @@ const (
 	endlessStreams = 1000
 	// lastStreamID leaves some room below the end of the id space, 2^31-1.
 	lastStreamID = 1<<31 - 1<<10
+	probeTimeout = 5 * time.Second
 )
 
 var (
@@ -62,6 +60,7 @@ type Conn struct {
 	// life; while it stays so, the connection gets no new streams.
 	silent   bool
 	silentAt uint64
+	probing  bool // a PING is out for it
 }
 
 // NewConn takes nc over, writes the preface and SETTINGS to it and starts to
@@ -103,7 +102,8 @@ func (c *Conn) Reserve() bool {
 func (c *Conn) Unreserve() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.reserved--
+	// A caller who went on although Reserve said no has nothing to give back.
+	c.reserved = max(c.reserved-1, 0)
 }
 
 // Healthy reports whether new streams may be opened, slots aside. It is false
@@ -151,211 +151,6 @@ func (c *Conn) Close() error {
 // stream is open, which for an idle connection is at once.
 func (c *Conn) Shutdown() { c.retire(errShutdown) }
 
-// retire stops new streams, tells so and, where none is open, closes.
-func (c *Conn) retire(why error) {
-	c.mu.Lock()
-	if c.why != nil {
-		c.mu.Unlock()
-		return
-	}
-	c.why = why
-	told := c.retired
-	c.retired = nil
-	idle := c.open == 0
-	c.mu.Unlock()
-	for _, f := range told {
-		f(why)
-	}
-	if idle {
-		c.fail(why)
-		c.tap.shut(xhttp2.ErrCodeNo)
-	}
-}
-
-// fail records why the connection is broken or closed and retires it. The
-// first reason stays; it is returned.
-func (c *Conn) fail(err error) error {
-	c.mu.Lock()
-	first := c.failure == nil
-	if first {
-		c.failure = err
-		if !c.greeted {
-			c.settleLocked()
-		}
-	}
-	err = c.failure
-	c.mu.Unlock()
-	c.retire(err)
-	return err
-}
-
-// breakDown is fail for an error of the socket or of what came out of it. It
-// puts the error in words and closes the socket. It returns the failure that
-// the streams get.
-func (c *Conn) breakDown(err error) error {
-	code := xhttp2.ErrCodeNo
-	if pe := (*wire.ProtocolError)(nil); errors.As(err, &pe) {
-		code = xhttp2.ErrCodeProtocol
-	} else {
-		err = c.describe(err)
-	}
-	err = c.fail(err)
-	c.tap.shut(code)
-	return err
-}
-
-// describe says in a sentence how the connection was lost.
-func (c *Conn) describe(err error) error {
-	c.mu.Lock()
-	bye := c.bye
-	c.mu.Unlock()
-	end := errors.Is(err, io.EOF)
-	switch {
-	case end && bye != nil:
-		return fmt.Errorf("the server closed the connection after %v: %w", bye, io.ErrUnexpectedEOF)
-	case end:
-		return fmt.Errorf("the server closed the connection: %w", io.ErrUnexpectedEOF)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("the server took no data for %v", c.opts.WriteTimeout)
-	case bye != nil:
-		return fmt.Errorf("the connection failed after %v: %w", bye, err)
-	}
-	return fmt.Errorf("the connection failed: %w", err)
-}
-
-// engineNote keeps the token of the engine's last error. It says what was wrong
-// with a frame where the error itself has the code alone.
-func (c *Conn) engineNote(token string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.note = token
-}
-
-// engineClosed is called when the engine gives up. Where nothing else is known
-// to be wrong, the server broke the protocol: the engine says so to streams
-// only.
-func (c *Conn) engineClosed() error {
-	c.mu.Lock()
-	note, known := c.note, c.why != nil
-	c.mu.Unlock()
-	switch {
-	case note == lostPing:
-		c.fail(fmt.Errorf("the server did not answer a PING for %v", c.opts.PingInterval))
-	case known:
-		c.fail(c.reason())
-	default:
-		c.fail(c.violation(xhttp2.ErrCodeProtocol))
-		return c.tap.shut(xhttp2.ErrCodeProtocol)
-	}
-	return c.tap.shut(xhttp2.ErrCodeNo)
-}
-
-// violation is the error of a connection that the engine ended with code, with
-// the engine's token for the frame where it noted one.
-func (c *Conn) violation(code xhttp2.ErrCode) *wire.ProtocolError {
-	c.mu.Lock()
-	note := c.note
-	c.mu.Unlock()
-	if detail, ok := strings.CutPrefix(note, "frame_"); ok {
-		return wire.Protocolf("the server broke HTTP/2: %v (%s)", code, strings.ReplaceAll(detail, "_", " "))
-	}
-	return wire.Protocolf("the server broke HTTP/2: %v", code)
-}
-
-// reason returns why the connection takes no more streams.
-func (c *Conn) reason() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.failure != nil {
-		return c.failure
-	}
-	return c.why
-}
-
-// broken returns why the connection is broken or closed; nil: it is not.
-func (c *Conn) broken() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.failure
-}
-
-// settleLocked ends the wait for SETTINGS.
-func (c *Conn) settleLocked() {
-	close(c.settled)
-	if c.timer != nil {
-		c.timer.Stop()
-	}
-}
-
-func (c *Conn) settingsLate(after time.Duration) {
-	err := wire.Protocolf("the server sent no SETTINGS within %v (SETTINGS_TIMEOUT)", after)
-	select {
-	case <-c.settled:
-	default:
-		c.fail(err)
-		c.tap.shut(xhttp2.ErrCodeSettingsTimeout)
-	}
-}
-
-// frameRead sees each frame of the server's, on the reading goroutine, just
-// before the engine gets the end of it.
-func (c *Conn) frameRead(f frame) {
-	c.frames.Add(1)
-	switch f.typ {
-	case xhttp2.FrameSettings:
-		if !f.flags.Has(xhttp2.FlagSettingsAck) {
-			c.settings(f.payload)
-		}
-	case xhttp2.FrameGoAway:
-		if g, ok := parseGoAway(f.payload); ok {
-			c.goneAway(g)
-		}
-	}
-}
-
-func (c *Conn) settings(payload []byte) {
-	n, named := maxStreams(payload)
-	c.mu.Lock()
-	first := !c.greeted
-	c.greeted = true
-	switch {
-	case named:
-		c.limit = int(min(n, 1<<30))
-	case first:
-		c.limit = endlessStreams
-	}
-	if first && c.failure == nil {
-		c.settleLocked()
-	}
-	c.mu.Unlock()
-}
-
-// goneAway merges g with what earlier GOAWAY frames said: a server that shuts
-// down with grace sends two (RFC 9113 6.8), and the ids only go down.
-func (c *Conn) goneAway(g goAway) {
-	c.mu.Lock()
-	if old := c.bye; old != nil {
-		g.last = min(g.last, old.last)
-		if g.code == xhttp2.ErrCodeNo {
-			g.code, g.debug = old.code, old.debug
-		}
-	}
-	c.bye = &g
-	c.mu.Unlock()
-	c.retire(fmt.Errorf("the server sent %v", g))
-}
-
-// spared reports whether the server's GOAWAY says that stream id was not
-// processed, and with which words.
-func (c *Conn) spared(id uint32) (goAway, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.bye == nil || id <= c.bye.last {
-		return goAway{}, false
-	}
-	return *c.bye, true
-}
-
 // admit turns the reservation of a stream into an open slot. Until SETTINGS are
 // there only one stream goes ahead: how many more the server allows is not
 // known, and to exceed it costs refusals (RFC 9113 5.1.2).
@@ -380,7 +175,7 @@ func (c *Conn) admit(ctx context.Context) error {
 			c.mu.Unlock()
 			return &wire.UnprocessedError{Err: fmt.Errorf("the server allows %d streams at once now", limit)}
 		}
-		c.reserved--
+		c.reserved = max(c.reserved-1, 0)
 		c.open++
 		c.mu.Unlock()
 		return nil
@@ -417,14 +212,4 @@ func (c *Conn) opened() uint32 {
 		c.retire(errors.New("the connection has used up its stream ids"))
 	}
 	return id
-}
-
-// timedOut notes that a stream timed out whose last sign of life from the
-// server was its frame number frames.
-func (c *Conn) timedOut(frames uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.frames.Load() == frames {
-		c.silent, c.silentAt = true, frames
-	}
 }

@@ -14,7 +14,9 @@ func (s *Stream) explain(err error) error {
 	if cause := s.ended(); cause != nil {
 		return cause
 	}
-	if s.id == 0 {
+	select {
+	case <-s.opened:
+	default:
 		return s.unopened(err)
 	}
 	if bye, ok := s.c.spared(s.id); ok {

@@ -47,8 +47,8 @@ func (s *Stream) ReadResponseHeaders(started func()) (*http.Response, error) {
 	if started == nil {
 		started = func() {}
 	}
-	s.clock.start()
-	defer s.clock.stop()
+	s.startWait()
+	defer s.stopWait()
 	for {
 		if resp := s.interims.take(); resp != nil {
 			started()
@@ -91,10 +91,10 @@ func (s *Stream) accept(resp *http.Response) (*http.Response, error) {
 			Reason: "the response ended before its content of " + strconv.FormatInt(resp.ContentLength, 10) + " bytes",
 			Err:    io.ErrUnexpectedEOF,
 		}
-		resp.Body = &body{s: s, resp: resp, rc: resp.Body, err: err}
+		resp.Body = &body{s: s, resp: resp, rc: s.content, err: err}
 		return resp, nil
 	}
-	b := &body{s: s, resp: resp, rc: resp.Body, left: resp.ContentLength, empty: bodiless}
+	b := &body{s: s, resp: resp, rc: s.content, left: resp.ContentLength, empty: bodiless}
 	resp.Body = b
 	if (bodiless || resp.ContentLength == 0) && s.clock.complete() {
 		// The end of the stream comes in a frame of its own: see it now, so

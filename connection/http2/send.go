@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"sync"
@@ -100,11 +101,11 @@ func (s *Stream) ReadFrom(r io.Reader) (int64, error) {
 func (s *Stream) Flush() error { return nil }
 
 // FinishRequest ends the body, with trailer if there is any, and waits until
-// the end is written. A body shorter than declared is a *wire.RequestBodyError
+// the end is written. Trailers that the request did not declare are sent only
+// if its length was unknown. A body shorter than declared is a *wire.RequestBodyError
 // and the stream is reset. From here on the read timeout counts.
 func (s *Stream) FinishRequest(trailer http.Header) error {
 	if s.up == nil {
-		s.clock.requestComplete()
 		return nil
 	}
 	if s.up.left > 0 {
@@ -114,11 +115,9 @@ func (s *Stream) FinishRequest(trailer http.Header) error {
 	if err != nil {
 		return s.badBody(err)
 	}
-	for name := range s.trailer {
-		delete(s.trailer, name) // declared ones that did not come
-	}
-	for name, values := range fields {
-		s.trailer[name] = values
+	if s.trailer != nil {
+		clear(s.trailer) // of declared ones that did not come
+		maps.Copy(s.trailer, fields)
 	}
 	s.up.finish()
 	return s.awaitSent()
@@ -138,7 +137,7 @@ func (s *Stream) awaitSent() error {
 	select {
 	case <-s.sent:
 		if s.sendErr == nil {
-			s.clock.requestComplete()
+			s.requestSent()
 			return nil
 		}
 	default:
@@ -152,7 +151,7 @@ func (s *Stream) awaitSent() error {
 // reset afterwards.
 func (s *Stream) AbortRequest() {
 	s.mu.Lock()
-	cause, answered := s.bodyErr, s.resp != nil
+	cause, answered := s.bodyErr, s.content != nil
 	s.mu.Unlock()
 	switch {
 	case cause != nil:

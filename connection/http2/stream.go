@@ -10,6 +10,7 @@ import (
 	"net/textproto"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/catena-http/catena/internal/wire"
@@ -18,13 +19,14 @@ import (
 var (
 	errCanceled = errors.New("the stream was canceled")
 	errEnded    = errors.New("the exchange has ended")
+	errGivenUp  = errors.New("the response body was closed")
 	errNoHead   = errors.New("the final response was read already")
 )
 
 // Stream is one exchange on a Conn. Its methods follow the order that the
 // package comment gives. The request side may be driven by one goroutine and
-// the response side by another at the same time; Cancel, InterruptWrite and
-// Written may be called from anywhere.
+// the response side by another at the same time; Cancel and InterruptWrite may
+// be called from anywhere.
 type Stream struct {
 	c *Conn
 	x wire.Exchange
@@ -46,7 +48,8 @@ type Stream struct {
 	// opened is closed when HEADERS were written; id is set before.
 	opened chan struct{}
 	id     uint32
-	frames uint64 // what the server had sent by then
+	// frames is how many frames the server had sent when the present wait began.
+	frames atomic.Uint64
 	// sent is closed when the engine is through with the request's body;
 	// sendErr is set before.
 	sent    chan struct{}
@@ -60,10 +63,12 @@ type Stream struct {
 	// before.
 	dead chan struct{}
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex    // guards what follows
+	content  io.ReadCloser // the engine's body; nil: no final head so far
 	cause    error
 	bodyErr  error // of the request's own body
-	received bool  // the response is complete
+	sentAll  bool  // the request is complete, with END_STREAM
+	received bool  // the response is
 }
 
 // NewStream makes the exchange that a reservation was made for. It does
@@ -116,9 +121,17 @@ func (s *Stream) WriteRequestHeaders(req *http.Request, bodySize int64) error {
 		return s.ended()
 	}
 	if s.up == nil {
-		s.clock.requestComplete()
+		s.requestSent()
 	}
 	return nil
+}
+
+// requestSent notes that the request is complete.
+func (s *Stream) requestSent() {
+	s.mu.Lock()
+	s.sentAll = true
+	s.mu.Unlock()
+	s.clock.requestComplete()
 }
 
 // attach gives out its body. A request without one can carry no trailers on
@@ -155,11 +168,14 @@ func (s *Stream) run(out *http.Request) {
 	resp, err := s.c.engine.RoundTrip(out)
 	s.mu.Lock()
 	s.resp, s.err = resp, err
+	if resp != nil {
+		s.content = resp.Body
+	}
 	close(s.answered)
 	dead := s.cause != nil
 	s.mu.Unlock()
 	if dead && resp != nil {
-		resp.Body.Close()
+		s.content.Close()
 	}
 }
 
@@ -169,7 +185,6 @@ func (s *Stream) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		WroteHeaders: func() {
 			if s.id = s.c.opened(); s.id != 0 {
-				s.frames = s.c.frames.Load()
 				close(s.opened)
 			}
 		},
@@ -221,7 +236,9 @@ func (s *Stream) Written() bool {
 	}
 	select {
 	case <-s.answered:
-		return s.id != 0
+		// Ended from here, a write may be under way. Otherwise the engine is
+		// through with the stream and has not opened it.
+		return s.ended() != nil
 	default:
 		return true
 	}
@@ -234,10 +251,7 @@ func (s *Stream) Cancel() { s.fail(errCanceled) }
 // End ends the exchange and gives its slot back. Whatever is unfinished is
 // reset with CANCEL.
 func (s *Stream) End() {
-	s.mu.Lock()
-	whole := s.received && s.cause == nil
-	s.mu.Unlock()
-	if whole && s.clock.complete() {
+	if s.whole() {
 		s.cancel()
 	} else {
 		s.fail(errEnded)
@@ -253,6 +267,13 @@ func (s *Stream) End() {
 	}
 }
 
+// whole reports whether both messages are complete.
+func (s *Stream) whole() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sentAll && s.received && s.cause == nil
+}
+
 // fail ends the stream for cause, which its methods return from now on. Later
 // calls do nothing.
 func (s *Stream) fail(cause error) {
@@ -263,16 +284,16 @@ func (s *Stream) fail(cause error) {
 	}
 	s.cause = cause
 	close(s.dead)
-	resp, up := s.resp, s.up
+	content, up := s.content, s.up
 	s.mu.Unlock()
 	s.cancel()
 	if up != nil {
 		up.Close()
 	}
-	if resp != nil {
+	if content != nil {
 		// The engine wakes a waiting Read at once, but may then wait for the
 		// lock under which it writes.
-		go resp.Body.Close()
+		go content.Close()
 	}
 }
 
@@ -283,8 +304,16 @@ func (s *Stream) ended() error {
 	return s.cause
 }
 
+// startWait and stopWait enclose each wait for the server.
+func (s *Stream) startWait() {
+	s.frames.Store(s.c.frames.Load())
+	s.clock.start()
+}
+
+func (s *Stream) stopWait() { s.clock.stop() }
+
 func (s *Stream) readTimedOut() {
-	s.c.timedOut(s.frames)
+	s.c.timedOut(s.frames.Load())
 	s.fail(os.ErrDeadlineExceeded)
 }
 
