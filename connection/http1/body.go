@@ -94,9 +94,9 @@ func (b *body) readSized(p []byte) (int, error) {
 
 func (b *body) readToClose(p []byte) (int, error) {
 	n, err := b.c.readContent(p, int64(len(p)))
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF && b.c.cutBelowTLS() {
 		// TLS without a close_notify: somebody may have cut it (RFC 9112 9.8).
-		return n, fmt.Errorf("the connection ended without saying that the response body is complete, after %d bytes: %w", b.received, err)
+		return n, fmt.Errorf("the connection ended without saying that the response body is complete, after %d bytes: %w", b.received, io.ErrUnexpectedEOF)
 	}
 	return n, err
 }

@@ -1,0 +1,113 @@
+package http1_test
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/catena-http/catena/connection/http1"
+	"github.com/catena-http/catena/internal/wire"
+)
+
+func TestUpgrade(t *testing.T) {
+	for _, early := range []string{"", "early"} {
+		client, server := tcpPair(t)
+		var peer sync.WaitGroup
+		peer.Go(func() {
+			r := bufio.NewReader(server)
+			if _, err := http.ReadRequest(r); err != nil {
+				return
+			}
+			io.WriteString(server, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n"+early)
+			io.Copy(server, r)
+			server.Close()
+		})
+		c := http1.NewConn(client, false)
+		c.Begin(wire.Exchange{ReadTimeout: time.Minute, WriteTimeout: time.Minute})
+		req := newRequest(t, "GET", "http://h/")
+		req.Header.Set("Connection", "keep-alive, Upgrade")
+		req.Header.Set("Upgrade", "echo")
+		if err := c.WriteRequestHeaders(req, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.FinishRequest(nil); err != nil {
+			t.Fatal(err)
+		}
+		if resp := final(t, c); resp.StatusCode != 101 || resp.Body != http.NoBody {
+			t.Fatal(resp.Status)
+		}
+		raw := c.Upgrade()
+		c.End()
+		if c.Reusable() {
+			t.Error("reusable")
+		}
+		if _, err := io.WriteString(raw, "hello"); err != nil {
+			t.Fatal(err)
+		}
+		if err := raw.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(raw)
+		if string(got) != early+"hello" || err != nil {
+			t.Errorf("got %q, %v", got, err)
+		}
+		raw.Close()
+		peer.Wait()
+	}
+}
+
+// A connection without half-close gives a stream without it, and the deadlines of
+// the exchange are gone.
+func TestUpgradeInMemory(t *testing.T) {
+	nc := answering("HTTP/1.1 101 Switching Protocols\r\n\r\nearly")
+	c := http1.NewConn(nc, false)
+	c.Begin(wire.Exchange{ReadTimeout: time.Minute, WriteTimeout: time.Minute})
+	req := newRequest(t, "GET", "http://h/")
+	req.Header = http.Header{"connection": {"upgrade"}, "upgrade": {"x"}}
+	c.WriteRequestHeaders(req, 0)
+	c.FinishRequest(nil)
+	final(t, c)
+	raw := c.Upgrade()
+	if _, ok := raw.(interface{ CloseWrite() error }); ok {
+		t.Error("it has CloseWrite")
+	}
+	if !nc.readDeadline.IsZero() || !nc.writeDeadline.IsZero() {
+		t.Errorf("deadlines %v, %v", nc.readDeadline, nc.writeDeadline)
+	}
+	p := make([]byte, 3)
+	for _, want := range []string{"ear", "ly"} {
+		if n, err := raw.Read(p); string(p[:n]) != want || err != nil {
+			t.Errorf("got %q, %v", p[:n], err)
+		}
+	}
+	if _, err := raw.Read(p); err != errOpen {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// An Upgrade field alone, or a Connection option alone, does not ask for a 101.
+func TestHalfAskedUpgrade(t *testing.T) {
+	for _, header := range []http.Header{{"Upgrade": {"x"}}, {"Connection": {"upgrade"}}, {"Connection": {"upgrades"}, "Upgrade": {"x"}}} {
+		c := http1.NewConn(answering("HTTP/1.1 101 Switching Protocols\r\n\r\n"), false)
+		req := newRequest(t, "GET", "http://h/")
+		req.Header = header
+		sendRequest(t, c, req)
+		_, err := c.ReadResponseHeaders(nil)
+		wantProtocolError(t, err, "did not ask")
+	}
+}
+
+// A refused upgrade is a response like any other.
+func TestRefusedUpgrade(t *testing.T) {
+	c := http1.NewConn(answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno"), false)
+	req := newRequest(t, "GET", "http://h/")
+	req.Header = http.Header{"Connection": {"upgrade"}, "Upgrade": {"x"}}
+	sendRequest(t, c, req)
+	body, err := io.ReadAll(final(t, c).Body)
+	if string(body) != "no" || err != nil || !c.Reusable() {
+		t.Errorf("body %q, error %v, reusable %v", body, err, c.Reusable())
+	}
+}
