@@ -196,9 +196,10 @@ func (c *Conn) release() {
 }
 
 // opened names the stream whose HEADERS the engine has just written, 0 if they
-// did not reach the socket. It is called before the engine writes again.
-func (c *Conn) opened() uint32 {
-	id := c.tap.lastOpened()
+// did not reach the socket, and reports whether the write went well. It is
+// called before the engine writes again.
+func (c *Conn) opened() (id uint32, whole bool) {
+	id, whole = c.tap.lastOpened()
 	c.mu.Lock()
 	fresh := id > c.lastOpened
 	if fresh {
@@ -206,10 +207,10 @@ func (c *Conn) opened() uint32 {
 	}
 	c.mu.Unlock()
 	if !fresh {
-		return 0
+		return 0, false
 	}
 	if id >= lastStreamID {
 		c.retire(errors.New("the connection has used up its stream ids"))
 	}
-	return id
+	return id, whole
 }

@@ -14,9 +14,7 @@ func (s *Stream) explain(err error) error {
 	if cause := s.ended(); cause != nil {
 		return cause
 	}
-	select {
-	case <-s.opened:
-	default:
+	if s.id == 0 {
 		return s.unopened(err)
 	}
 	if bye, ok := s.c.spared(s.id); ok {

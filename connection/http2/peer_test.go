@@ -151,6 +151,21 @@ func (p *peer) headers() seen {
 	return s
 }
 
+// headersPast returns the stream of the next HEADERS, past what is left of the
+// streams before, which must not have been ended.
+func (p *peer) headersPast() uint32 {
+	p.t.Helper()
+	for {
+		switch f := p.next(); {
+		case f.typ == xhttp2.FrameHeaders:
+			return f.stream
+		case f.typ == xhttp2.FrameData && !f.end, f.typ == xhttp2.FrameRSTStream:
+		default:
+			p.t.Fatalf("got %+v, want HEADERS", f)
+		}
+	}
+}
+
 // reset returns the code of the first RST_STREAM that comes, past DATA.
 func (p *peer) reset(stream uint32) xhttp2.ErrCode {
 	p.t.Helper()

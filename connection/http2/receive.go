@@ -14,21 +14,29 @@ import (
 func (s *Stream) AwaitResponse(d time.Duration) (bool, error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	for {
+	for silent := false; ; {
 		if s.interims.waiting() {
 			return true, nil
 		}
 		select {
-		case <-s.interims.ready:
-		case <-s.answered:
-			if s.err != nil && !s.interims.waiting() {
-				return false, s.explain(s.err)
-			}
-			return true, nil
 		case <-s.dead:
 			return false, s.ended()
+		case <-s.answered:
+			if s.err == nil || s.interims.waiting() {
+				return true, nil
+			}
+			return false, s.explain(s.err)
+		default:
+			if silent {
+				return false, nil
+			}
+		}
+		select {
+		case <-s.interims.ready:
+		case <-s.answered:
+		case <-s.dead:
 		case <-timer.C:
-			return false, nil
+			silent = true // unless something came in the same moment
 		}
 	}
 }

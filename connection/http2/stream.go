@@ -45,7 +45,8 @@ type Stream struct {
 
 	clock    clock
 	interims interim
-	// opened is closed when HEADERS were written; id is set before.
+	// opened is closed when HEADERS were written; id is set before. If the
+	// write failed and may have got through, there is an id all the same.
 	opened chan struct{}
 	id     uint32
 	// frames is how many frames the server had sent when the present wait began.
@@ -184,7 +185,8 @@ func (s *Stream) run(out *http.Request) {
 func (s *Stream) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		WroteHeaders: func() {
-			if s.id = s.c.opened(); s.id != 0 {
+			id, whole := s.c.opened()
+			if s.id = id; id != 0 && whole {
 				close(s.opened)
 			}
 		},
@@ -237,8 +239,8 @@ func (s *Stream) Written() bool {
 	select {
 	case <-s.answered:
 		// Ended from here, a write may be under way. Otherwise the engine is
-		// through with the stream and has not opened it.
-		return s.ended() != nil
+		// through with the stream.
+		return s.ended() != nil || s.id != 0
 	default:
 		return true
 	}

@@ -133,12 +133,13 @@ func (t *tap) wrote(f frame) error {
 	return nil
 }
 
-// lastOpened returns the newest stream on the wire. Between the engine's write
-// of a HEADERS frame and its next write that is the frame's stream.
-func (t *tap) lastOpened() uint32 {
+// lastOpened returns the newest stream on the wire, and whether no write has
+// failed. Between the engine's write of a HEADERS frame and its next write that
+// is the frame's stream.
+func (t *tap) lastOpened() (id uint32, whole bool) {
 	t.wmu.Lock()
 	defer t.wmu.Unlock()
-	return t.newest
+	return t.newest, !t.torn
 }
 
 // Close is the engine's way to give the connection up.
