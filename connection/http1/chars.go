@@ -53,10 +53,16 @@ func trimOWS[T string | []byte](s T) T {
 func hasToken(lists []string, token string) bool {
 	for _, list := range lists {
 		for element := range strings.SplitSeq(list, ",") {
-			if strings.EqualFold(trimOWS(element), token) {
+			if sameToken(trimOWS(element), token) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// sameToken compares tokens in any case of letters. Lengths are compared too,
+// because Unicode folds letters outside ASCII, which are longer, to some in it.
+func sameToken(s, token string) bool {
+	return len(s) == len(token) && strings.EqualFold(s, token)
 }

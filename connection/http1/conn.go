@@ -48,6 +48,7 @@ type Conn struct {
 	head        bool   // the method is HEAD
 	wantUpgrade bool   // the request asks for a protocol, so a 101 answers it
 	closeAsked  bool   // the request says Connection: close
+	probe       [1]byte
 
 	// The response's side.
 	in        readBuffer

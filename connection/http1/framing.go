@@ -36,6 +36,9 @@ func (c *Conn) frame(m *message) error {
 		r.Trailer = takeTrailerNames(r.Header)
 	}
 
+	if c.head {
+		r.ContentLength = length
+	}
 	code := r.StatusCode
 	if code < 200 {
 		return c.interim(r)
@@ -49,10 +52,7 @@ func (c *Conn) frame(m *message) error {
 		c.spoiled = true
 	}
 	switch {
-	case c.head:
-		r.ContentLength = length
-		c.responseDone()
-	case code == http.StatusNoContent, code == http.StatusNotModified:
+	case c.head, code == http.StatusNoContent, code == http.StatusNotModified:
 		c.responseDone()
 	case chunked:
 		r.ContentLength = -1
@@ -114,9 +114,9 @@ func takeCoding(r *http.Response) (chunked bool, err error) {
 	}
 	if len(codings) == 1 {
 		switch {
-		case strings.EqualFold(codings[0], "chunked"):
+		case sameToken(codings[0], "chunked"):
 			return true, nil
-		case strings.EqualFold(codings[0], "identity"):
+		case sameToken(codings[0], "identity"):
 			return false, nil
 		}
 	}
@@ -188,7 +188,7 @@ func keepAliveOf(h http.Header) time.Duration {
 	for _, list := range h["Keep-Alive"] {
 		for element := range strings.SplitSeq(list, ",") {
 			name, value, _ := strings.Cut(element, "=")
-			if !strings.EqualFold(trimOWS(name), "timeout") {
+			if !sameToken(trimOWS(name), "timeout") {
 				continue
 			}
 			if n, ok := parseLength(trimOWS(value)); ok && n <= int64(time.Duration(1<<63-1)/time.Second) {

@@ -74,7 +74,7 @@ func (c *Conn) putField(name, value string) {
 
 func (c *Conn) putFields(names []string, h http.Header) {
 	for _, name := range names {
-		if !isFraming(name) && !strings.EqualFold(name, "Host") {
+		if !isFraming(name) && !sameToken(name, "Host") {
 			for _, value := range h[name] {
 				c.putField(name, trimOWS(value))
 			}
@@ -118,10 +118,10 @@ func (c *Conn) noteConnectionOptions(req *http.Request) {
 	var upgrade, protocol bool
 	for name, values := range req.Header {
 		switch {
-		case strings.EqualFold(name, "Connection"):
+		case sameToken(name, "Connection"):
 			c.closeAsked = c.closeAsked || hasToken(values, "close")
 			upgrade = upgrade || hasToken(values, "upgrade")
-		case strings.EqualFold(name, "Upgrade"):
+		case sameToken(name, "Upgrade"):
 			protocol = len(values) > 0
 		}
 	}
@@ -147,11 +147,11 @@ func sortedNames(names []string, h http.Header) []string {
 func isFraming(name string) bool {
 	switch len(name) {
 	case len("Trailer"):
-		return strings.EqualFold(name, "Trailer")
+		return sameToken(name, "Trailer")
 	case len("Content-Length"):
-		return strings.EqualFold(name, "Content-Length")
+		return sameToken(name, "Content-Length")
 	case len("Transfer-Encoding"):
-		return strings.EqualFold(name, "Transfer-Encoding")
+		return sameToken(name, "Transfer-Encoding")
 	}
 	return false
 }
@@ -221,7 +221,7 @@ func checkFields(h http.Header, names []string) error {
 			return fmt.Errorf("invalid header field name %q", name)
 		}
 		for _, value := range h[name] {
-			if strings.ContainsAny(value, "\r\n\x00") {
+			if !allOf(value, valueByte) {
 				return fmt.Errorf("invalid character in the value of the header field %q", name)
 			}
 		}

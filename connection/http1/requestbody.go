@@ -92,8 +92,7 @@ func (c *Conn) readSizedFrom(r io.Reader) (sent int64, err error) {
 
 // expectEnd makes sure that r has no more than was declared.
 func (c *Conn) expectEnd(r io.Reader) error {
-	var probe [1]byte
-	n, err := readSome(r, probe[:])
+	n, err := readSome(r, c.probe[:])
 	switch {
 	case n > 0:
 		return c.tooLong()
