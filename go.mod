@@ -10,4 +10,7 @@ require (
 	golang.org/x/sys v0.50.0
 )
 
-require golang.org/x/text v0.43.0 // indirect
+require (
+	go.uber.org/multierr v1.10.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
+)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/catena-http/catena/connection"
 	"github.com/catena-http/catena/event"
+	"github.com/catena-http/catena/internal/redact"
 	"github.com/catena-http/catena/route"
 )
 
@@ -28,6 +29,7 @@ type Run struct {
 	Owner        connection.Owner
 	Listener     event.Listener
 	Allocation   *connection.StreamAllocation
+	Secrets      *redact.Secrets
 	Infos        Infos
 
 	links [inlineLinks]RealInterceptorChain

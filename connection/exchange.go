@@ -35,9 +35,11 @@ type Exchange struct {
 	interim    int
 	heard      bool // ResponseHeadersStart was sent
 
+	failed error   // the first failure of the codec
 	upload *upload // an HTTP/2 request body that is sent beside the response
 
 	body        io.ReadCloser // the codec's
+	out         io.ReadCloser // what the response has; nil before
 	bodyStarted bool          // ResponseBodyStart was sent
 	received    int64         // bytes of body
 	reading     atomic.Int32  // see responseBody
@@ -103,6 +105,9 @@ func (x *Exchange) cause() error {
 	return lifetime.Cause(x.allocation.life)
 }
 
+// Ended reports whether the call or the request's context has ended.
+func (x *Exchange) Ended() bool { return x.cause() != nil }
+
 // WriteRequestHeaders writes the request's head, which announces size bytes of
 // body (see Codec), and ends a request without body. Where more follows, the head
 // may wait for it, unless it is to be sent now.
@@ -128,6 +133,9 @@ func (x *Exchange) WriteRequestHeaders(req *http.Request, size int64, now bool) 
 // requestFailed reports a failure to write, once, in our words.
 func (x *Exchange) requestFailed(err error) error {
 	err = x.explain(event.StepWrite, err)
+	if x.failed == nil {
+		x.failed = err
+	}
 	x.listener().RequestFailed(x.call(), err)
 	return err
 }
@@ -204,6 +212,9 @@ func (x *Exchange) hear() {
 // responseFailed reports a failure to read, in our words.
 func (x *Exchange) responseFailed(err error) error {
 	err = x.explain(event.StepRead, err)
+	if x.failed == nil {
+		x.failed = err
+	}
 	x.listener().ResponseFailed(x.call(), err)
 	return err
 }
@@ -215,15 +226,17 @@ func (x *Exchange) opened(resp *http.Response) {
 	resp.Request = x.request
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		x.body = x.codec.Upgrade()
-		resp.Body = &upgradedBody{x}
+		x.out = &upgradedBody{x}
+		resp.Body = x.out
 		x.listener().ResponseHeadersEnd(x.call(), resp)
 		return
 	}
 	x.body = resp.Body
-	resp.Body = (*responseBody)(x)
+	x.out = (*responseBody)(x)
+	resp.Body = x.out
 	x.listener().ResponseHeadersEnd(x.call(), resp)
 	if x.body == http.NoBody {
-		resp.Body = http.NoBody
+		resp.Body, x.out = http.NoBody, http.NoBody
 		x.listener().ResponseBodyStart(x.call())
 		x.listener().ResponseBodyEnd(x.call(), 0)
 		x.partDone()

@@ -33,7 +33,17 @@ type Failure struct {
 	// MoreRoutes is true where something is left to try.
 	MoreRoutes bool
 
-	attempt Attempt
+	attempt   Attempt
+	connected event.Reason // why connecting was given up; "" where it was not
+}
+
+// WhyNotConnected is why a call without an exchange is not tried again:
+// connecting has tried what there was, or the failure is not the network's.
+func (f *Failure) WhyNotConnected() event.Reason {
+	if f.connected != "" {
+		return f.connected
+	}
+	return event.ReasonNotRecoverable
 }
 
 // TooManyRefusals reports whether the server refused more often than a call is
@@ -44,8 +54,12 @@ func (f *Failure) TooManyRefusals() bool { return f.Refusals > maxRefusals }
 // the connection and its route, and returns what is known. Decide follows.
 func (a *StreamAllocation) Fail(err error) Failure {
 	f := Failure{Err: err, MoreRoutes: a.hasNext()}
+	if a.unconnected != nil && errors.Is(err, a.unconnected) {
+		f.connected = a.attempts[len(a.attempts)-1].Why
+		return f
+	}
 	x := a.exchange
-	if x == nil || x.over || a.conn == nil {
+	if x == nil || x.over || x.failed == nil {
 		return f
 	}
 	f.Exchanged, f.Reused, f.Written = true, x.reused, x.codec.Written()

@@ -29,7 +29,6 @@ func (x *Exchange) SendBody(req *http.Request) error {
 // call closes the body too.
 func (x *Exchange) send(req *http.Request) (int64, error) {
 	body := lifetime.OnceBody(req.Body)
-	body.Take()
 	var guard lifetime.Guard
 	guard.Watch(x.allocation.life, req.Context(), body)
 	n, err := x.codec.ReadFrom(body)
@@ -156,6 +155,18 @@ func (x *Exchange) StartUpload(req *http.Request) {
 		close(u.done)
 		x.partDone()
 	}()
+}
+
+func (x *Exchange) uploading() bool {
+	if x.upload == nil {
+		return false
+	}
+	select {
+	case <-x.upload.done:
+		return false
+	default:
+		return true
+	}
 }
 
 // UploadError waits for the end of an upload whose response failed, and returns

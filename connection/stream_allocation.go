@@ -2,6 +2,7 @@ package connection
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"time"
 
@@ -56,9 +57,10 @@ type StreamAllocation struct {
 	selection *route.Selection
 	locked    *route.Route // to be taken next, without a lookup
 
-	attempts []Attempt
-	refusals int // times the server did not process the request
-	settled  bool
+	attempts    []Attempt
+	unconnected error // what the last search for a connection failed with
+	refusals    int   // times the server did not process the request
+	settled     bool
 }
 
 // Init sets whom the allocation works for. It comes first.
@@ -68,6 +70,28 @@ func (a *StreamAllocation) Init(owner Owner, listener event.Listener, life *life
 
 // Attempts are the failed tries so far, oldest first.
 func (a *StreamAllocation) Attempts() []Attempt { return a.attempts }
+
+// Exchange is the one under way or the last one; nil before the first.
+func (a *StreamAllocation) Exchange() *Exchange { return a.exchange }
+
+// Uploading reports whether a request body is still being sent beside the
+// response.
+func (a *StreamAllocation) Uploading() bool {
+	return a.exchange != nil && a.exchange.uploading()
+}
+
+// Owns reports whether body is the open body of the response under way, so that
+// its end is the exchange's.
+func (a *StreamAllocation) Owns(body io.ReadCloser) bool {
+	return a.exchange != nil && body != http.NoBody && a.exchange.out == body
+}
+
+// CloseBody ends the response's body, if nobody has.
+func (a *StreamAllocation) CloseBody() {
+	if a.exchange != nil && a.exchange.out != nil {
+		a.exchange.out.Close()
+	}
+}
 
 // Open reports whether an exchange is under way: its response body has not come
 // to its end.
@@ -83,7 +107,7 @@ func (a *StreamAllocation) NewExchange(address route.Address, pool *Pool, req *h
 	defer done()
 	a.address, a.pool = address, pool
 	conn, reused, err := a.find(ctx, t)
-	if err != nil {
+	if a.unconnected = err; err != nil {
 		return nil, err
 	}
 	x := &a.first

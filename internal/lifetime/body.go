@@ -5,14 +5,12 @@ import (
 	"sync/atomic"
 )
 
-// Body is a request body that is closed at most once, whoever closes it, and
-// that a Guard closes when the call ends.
+// Body is a request body that is closed at most once, whoever closes it, that a
+// Guard closes when the call ends, and that knows whether it was touched.
 type Body struct {
-	io.Reader
-	closer io.Closer
-	closed atomic.Bool
-	// taken is set once the body's sending has begun: whoever sends it closes it.
-	taken atomic.Bool
+	body    io.ReadCloser
+	closed  atomic.Bool
+	touched atomic.Bool
 }
 
 // OnceBody is body, closed at most once. A Body stays what it is.
@@ -20,7 +18,15 @@ func OnceBody(body io.ReadCloser) *Body {
 	if b, ok := body.(*Body); ok {
 		return b
 	}
-	return &Body{Reader: body, closer: body}
+	return &Body{body: body}
+}
+
+// Read reads from the body underneath.
+func (b *Body) Read(p []byte) (int, error) {
+	if !b.touched.Load() {
+		b.touched.Store(true)
+	}
+	return b.body.Read(p)
 }
 
 // Close closes the body underneath the first time.
@@ -28,14 +34,11 @@ func (b *Body) Close() error {
 	if b.closed.Swap(true) {
 		return nil
 	}
-	return b.closer.Close()
+	return b.body.Close()
 }
 
 // Interrupt closes the body (Hook).
 func (b *Body) Interrupt() { b.Close() }
 
-// Take says that the body's sending begins.
-func (b *Body) Take() { b.taken.Store(true) }
-
-// Taken reports whether the body's sending has begun.
-func (b *Body) Taken() bool { return b.taken.Load() }
+// Touched reports whether the body was read from or closed.
+func (b *Body) Touched() bool { return b.touched.Load() || b.closed.Load() }

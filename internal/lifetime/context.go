@@ -24,7 +24,7 @@ type Hook interface {
 // Context is a call's context. Init comes first, before the Context is shared.
 type Context struct {
 	parent context.Context
-	values func(key any) any
+	values Values
 
 	mu         sync.Mutex // guards the fields below
 	done       chan struct{}
@@ -38,25 +38,16 @@ type Context struct {
 	funcs      map[*func()]struct{}
 }
 
-// Init sets the caller's context and a look-up for the call's own values, which
-// answers nil for keys that are not the call's.
-func (c *Context) Init(parent context.Context, values func(key any) any) {
+// Values are a call's own context values; nil for keys that are not the call's.
+type Values interface{ Value(key any) any }
+
+// Init sets the caller's context and the call's own values, which may be nil.
+func (c *Context) Init(parent context.Context, values Values) {
 	c.parent, c.values = parent, values
 }
 
-// Start watches the caller's context and, where timeout is not 0, lets the
-// context end after it, calling expired then. Once at most.
-func (c *Context) Start(timeout time.Duration, expired func()) {
-	if timeout > 0 {
-		c.mu.Lock()
-		c.deadline = time.Now().Add(timeout)
-		c.timer = time.AfterFunc(timeout, func() {
-			if c.end(context.DeadlineExceeded, &event.TimeoutError{Step: event.StepCall, After: timeout}) {
-				expired()
-			}
-		})
-		c.mu.Unlock()
-	}
+// Watch lets the context end with the caller's. Once at most.
+func (c *Context) Watch() {
 	if c.parent.Done() == nil {
 		return
 	}
@@ -67,6 +58,32 @@ func (c *Context) Start(timeout time.Duration, expired func()) {
 	c.mu.Unlock()
 	if ended {
 		stop()
+	}
+}
+
+// StartTimeout lets the context end after d and calls expired then, on a
+// goroutine of its own. Once at most.
+func (c *Context) StartTimeout(d time.Duration, expired func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return
+	}
+	c.deadline = time.Now().Add(d)
+	c.timer = time.AfterFunc(d, func() {
+		if c.end(context.DeadlineExceeded, &event.TimeoutError{Step: event.StepCall, After: d}) {
+			expired()
+		}
+	})
+}
+
+// StopTimeout takes the timeout back, unless it has ended the context.
+func (c *Context) StopTimeout() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timer != nil {
+		c.timer.Stop()
+		c.timer, c.deadline = nil, time.Time{}
 	}
 }
 
@@ -152,7 +169,7 @@ func (c *Context) Value(key any) any {
 		return c
 	}
 	if c.values != nil {
-		if v := c.values(key); v != nil {
+		if v := c.values.Value(key); v != nil {
 			return v
 		}
 	}

@@ -1,0 +1,59 @@
+package catena
+
+import (
+	"io"
+	"sync/atomic"
+
+	"github.com/catena-http/catena/chain"
+)
+
+// callBody is the body of a response as the application gets it where it is not
+// the connection's own: decoded, or an interceptor's. The call ends with it.
+type callBody struct {
+	call  *Call
+	body  io.ReadCloser
+	ended atomic.Bool
+}
+
+// public is the body for the application: it can be written to where the one
+// underneath can, as after a 101.
+func (b *callBody) public() io.ReadCloser {
+	if w, ok := b.body.(io.Writer); ok {
+		return struct {
+			*callBody
+			io.Writer
+		}{b, w}
+	}
+	return b
+}
+
+func (b *callBody) Read(p []byte) (int, error) {
+	n, err := b.body.Read(p)
+	switch {
+	case err == nil:
+	case err == io.EOF:
+		if !b.call.allocation.Uploading() {
+			b.end(nil)
+		}
+	default:
+		err = chain.NewCallError(b.call, b.call.allocation.Attempts(), err)
+		b.end(err)
+	}
+	return n, err
+}
+
+func (b *callBody) Close() error {
+	err := b.body.Close()
+	b.end(nil)
+	return err
+}
+
+// end ends the call. A connection's body that an interceptor did not end is ended
+// before.
+func (b *callBody) end(err error) {
+	if b.ended.Swap(true) {
+		return
+	}
+	b.call.allocation.CloseBody()
+	b.call.end(err)
+}

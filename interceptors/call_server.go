@@ -1,0 +1,143 @@
+package interceptors
+
+import (
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/catena-http/catena/chain"
+	"github.com/catena-http/catena/connection"
+	"github.com/catena-http/catena/event"
+	"github.com/catena-http/catena/internal/lifetime"
+)
+
+// watchedBody is the size from which on, and an unknown size always, the response
+// is watched for while the request's body is being sent.
+const watchedBody = 64 << 10
+
+// CallServer writes the request and reads the response; the last link.
+type CallServer struct{}
+
+// Intercept exchanges c.Request() for a response. Its body is still on the
+// connection.
+func (CallServer) Intercept(c chain.Chain) (*http.Response, error) {
+	x := c.(*chain.RealInterceptorChain).Exchange()
+	req := withProxyAuthorization(c.Request(), x.Connection())
+	size := req.ContentLength
+	if req.Body == nil || req.Body == http.NoBody {
+		size = 0
+	}
+	expect := size != 0 && httpguts.HeaderValuesContainsToken(req.Header["Expect"], "100-continue")
+	if err := x.WriteRequestHeaders(req, size, expect); err != nil {
+		return answerAfter(x, err)
+	}
+	if size == 0 {
+		return x.ReadResponseHeaders(nil)
+	}
+	if expect {
+		resp, err := awaitContinue(x, c.Config().ExpectContinueTimeout)
+		if err != nil {
+			return nil, err
+		}
+		if resp != nil {
+			lifetime.OnceBody(req.Body).Close()
+			return resp, nil
+		}
+	}
+	return sendBody(x, req, size)
+}
+
+func sendBody(x *connection.Exchange, req *http.Request, size int64) (*http.Response, error) {
+	large := size < 0 || size > watchedBody
+	switch {
+	case large && !x.Duplex():
+		resp, err := x.SendBodyWatching(req)
+		return resp, err
+	case large:
+		x.StartUpload(req)
+	default:
+		if err := x.SendBody(req); err != nil {
+			return answerAfter(x, err)
+		}
+	}
+	resp, err := x.ReadResponseHeaders(nil)
+	if err != nil {
+		if own := x.UploadError(); own != nil {
+			return nil, own
+		}
+		return nil, err
+	}
+	return resp, nil
+}
+
+// awaitContinue waits for leave to send the body: a 100, or silence for d. A
+// final response instead is returned, and the body is not sent (RFC 9110
+// 10.1.1).
+func awaitContinue(x *connection.Exchange, d time.Duration) (*http.Response, error) {
+	until := time.Now().Add(d)
+	any := func(int) bool { return true }
+	for {
+		answered, err := x.AwaitResponse(time.Until(until))
+		if err != nil || !answered {
+			return nil, err
+		}
+		resp, err := x.ReadResponseHeaders(any)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case resp.StatusCode == http.StatusContinue:
+			return nil, nil
+		case resp.StatusCode >= 200 || resp.StatusCode == http.StatusSwitchingProtocols:
+			x.SkipBody()
+			return resp, nil
+		}
+	}
+}
+
+// answerAfter looks for a response although the request could not be written to
+// its end: a server may answer and close without reading all of it. The failure
+// to write stays the one that counts.
+func answerAfter(x *connection.Exchange, err error) (*http.Response, error) {
+	var own *connection.RequestBodyError
+	var unprocessed *connection.UnprocessedError
+	var timeout *event.TimeoutError
+	if errors.As(err, &own) || errors.As(err, &unprocessed) || errors.As(err, &timeout) || x.Ended() {
+		return nil, err
+	}
+	x.SkipBody()
+	resp, readErr := x.ReadResponseHeaders(nil)
+	if readErr != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// withProxyAuthorization sees to it that Proxy-Authorization goes to a plain HTTP
+// proxy, the one field's only reader here, and to nobody else.
+func withProxyAuthorization(req *http.Request, c *connection.RealConnection) *http.Request {
+	_, has := req.Header["Proxy-Authorization"]
+	forwarded := c.Route().Forwarded()
+	user := c.Route().Proxy.User
+	if has == forwarded || !has && user == nil {
+		return req
+	}
+	changed := *req
+	changed.Header = req.Header.Clone()
+	if forwarded {
+		changed.Header.Set("Proxy-Authorization", basic(user))
+	} else {
+		changed.Header.Del("Proxy-Authorization")
+	}
+	return &changed
+}
+
+// basic is user's credentials by RFC 7617.
+func basic(user *url.Userinfo) string {
+	password, _ := user.Password()
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password))
+}

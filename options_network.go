@@ -1,0 +1,105 @@
+package catena
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/catena-http/catena/auth"
+	"github.com/catena-http/catena/event"
+	"github.com/catena-http/catena/proxy"
+	"github.com/catena-http/catena/route"
+)
+
+// The options on this page decide how servers are reached. With makes a client
+// with one of them share no connection with the client it came from.
+
+// reach makes an option of a change to the Network.
+func reach(change func(*route.Network)) Option {
+	return option(func(s *settings) error {
+		s.reach = append(s.reach, change)
+		return nil
+	})
+}
+
+// WithProxy sends every call through p, and through nothing else. Proxy{} is
+// direct.
+func WithProxy(p proxy.Proxy) Option {
+	return option(func(s *settings) error {
+		if err := p.Validate(); err != nil {
+			return fmt.Errorf("WithProxy: %w", err)
+		}
+		return WithProxySelector(proxy.Fixed(p)).apply(s)
+	})
+}
+
+// WithProxySelector asks sel for the proxies of a URL whenever a new connection
+// is needed. Default, and nil: proxy.FromEnvironment().
+func WithProxySelector(sel proxy.Selector) Option {
+	return reach(func(n *route.Network) { n.ProxySelector = sel })
+}
+
+// WithProxyAuthenticator answers the 407 challenges of HTTP proxies. Default:
+// none does.
+func WithProxyAuthenticator(a auth.Authenticator) Option {
+	return reach(func(n *route.Network) { n.ProxyAuthenticator = a })
+}
+
+// WithDNS resolves names by d. Default, and nil: net.DefaultResolver.
+func WithDNS(d route.DNS) Option {
+	return reach(func(n *route.Network) { n.DNS = d })
+}
+
+// WithDialContext opens sockets by dial, which gets network "tcp" and a resolved
+// "ip:port", the proxy's where there is one. Default, and nil: a net.Dialer. For
+// a server on a Unix socket, ignore both and dial its path.
+func WithDialContext(dial func(ctx context.Context, network, addr string) (net.Conn, error)) Option {
+	return reach(func(n *route.Network) { n.DialContext = dial })
+}
+
+// WithTLSConfig is used, as a copy, for TLS with origins. ServerName and
+// NextProtos are filled in where they are empty, and sessions are cached where it
+// has no cache.
+func WithTLSConfig(c *tls.Config) Option {
+	c = c.Clone()
+	return reach(func(n *route.Network) { n.TLSConfig = c.Clone() })
+}
+
+// WithHostnameVerifier replaces the check of the certificate's name, and only
+// that: the chain is verified before, and state.VerifiedChains holds it. nil: the
+// usual check.
+func WithHostnameVerifier(verify func(host string, state *tls.ConnectionState) error) Option {
+	return reach(func(n *route.Network) { n.HostnameVerifier = verify })
+}
+
+// WithProtocols sets the protocols spoken, by preference: "h2" and "http/1.1",
+// the default; "http/1.1" alone; or "h2c" alone, which is cleartext HTTP/2 by
+// prior knowledge.
+func WithProtocols(names ...string) Option {
+	names = slices.Clone(names)
+	return option(func(s *settings) error {
+		if err := (&route.Network{Protocols: append([]string{}, names...)}).Validate(); err != nil {
+			return fmt.Errorf("WithProtocols: %w", err)
+		}
+		return reach(func(n *route.Network) { n.Protocols = slices.Clone(names) }).apply(s)
+	})
+}
+
+// WithPingInterval pings an HTTP/2 connection that has been silent for d, and
+// closes one that does not answer. Default: 0, no pings.
+func WithPingInterval(d time.Duration) Option {
+	return option(func(s *settings) error {
+		if d < 0 {
+			return fmt.Errorf("WithPingInterval: %v is negative", d)
+		}
+		return reach(func(n *route.Network) { n.PingInterval = d }).apply(s)
+	})
+}
+
+// WithConnectionListener is told the life of the client's connections. nil: none.
+func WithConnectionListener(l event.ConnectionListener) Option {
+	return reach(func(n *route.Network) { n.ConnectionListener = l })
+}

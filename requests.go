@@ -1,0 +1,56 @@
+package catena
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Get calls url by GET.
+func (c *Client) Get(ctx context.Context, url string) (*http.Response, error) {
+	return c.send(ctx, http.MethodGet, url, "", nil)
+}
+
+// Head calls url by HEAD.
+func (c *Client) Head(ctx context.Context, url string) (*http.Response, error) {
+	return c.send(ctx, http.MethodHead, url, "", nil)
+}
+
+// Post calls url by POST with body. A *bytes.Buffer, *bytes.Reader or
+// *strings.Reader can be sent again where it must be, as for http.NewRequest.
+func (c *Client) Post(ctx context.Context, url, contentType string, body io.Reader) (*http.Response, error) {
+	return c.send(ctx, http.MethodPost, url, contentType, body)
+}
+
+// PostForm calls url by POST with data as a form.
+func (c *Client) PostForm(ctx context.Context, url string, data url.Values) (*http.Response, error) {
+	return c.Post(ctx, url, "application/x-www-form-urlencoded", strings.NewReader(data.Encode()))
+}
+
+func (c *Client) send(ctx context.Context, method, url, contentType string, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, body)
+	if err != nil {
+		if closer, ok := body.(io.Closer); ok {
+			closer.Close()
+		}
+		return nil, &CallError{Method: method, Err: unparsable(err)}
+	}
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	return c.Do(req)
+}
+
+// unparsable leaves out the URL, which may hold a password, from the error of one
+// that can't be parsed.
+func unparsable(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return fmt.Errorf("invalid URL: %w", u.Err)
+	}
+	return err
+}
