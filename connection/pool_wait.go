@@ -12,7 +12,6 @@ import (
 type waiter struct {
 	ready chan *RealConnection // nil is leave to open one
 	next  *waiter
-	gone  bool // gave up; guarded by Pool.mu
 }
 
 // waiterQueue is first come, first served. Guarded by Pool.mu.

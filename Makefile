@@ -1,0 +1,30 @@
+# Every target sets up what it needs on a fresh machine.
+
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: demo test lint bench fuzz peers
+
+# The main job on embedded servers: calls, their timelines, the architecture.
+demo:
+	go run ./cmd/catena demo
+
+# Everything, with the race detector. Real peers are installed where possible.
+test: peers
+	go test -race -timeout 10m ./...
+
+# The servers that interop tests start on loopback.
+peers:
+	sh scripts/test-peers
+
+lint:
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these files"; exit 1; }
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+# Small calls against net/http in the same run, allocations, idle memory.
+bench:
+	go test -run '^$$' -bench . -benchmem -count 5 .
+
+# One minute for each fuzz target.
+fuzz:
+	sh scripts/fuzz 60s
