@@ -36,7 +36,7 @@ func (Bridge) Intercept(c chain.Chain) (*http.Response, error) {
 	}
 	if jar := jarOf(config); jar != nil {
 		if cookies := resp.Cookies(); len(cookies) > 0 {
-			jar.SetCookies(req.URL, cookies)
+			jar.SetCookies(jarURL(req.URL), cookies)
 		}
 	}
 	if n.gzip && isGzip(resp) {
@@ -44,13 +44,4 @@ func (Bridge) Intercept(c chain.Chain) (*http.Response, error) {
 	}
 	resp.Request = req
 	return resp, nil
-}
-
-// jarOf is the jar in force, nil for none: the user of a RoundTripper keeps
-// cookies himself.
-func jarOf(config *chain.Config) http.CookieJar {
-	if !config.FollowUps {
-		return nil
-	}
-	return config.CookieJar
 }

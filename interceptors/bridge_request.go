@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"golang.org/x/net/http/httpguts"
 
@@ -25,6 +24,7 @@ type networkRequest struct {
 // bytes of a body whose size is not known.
 func newNetworkRequest(req *http.Request, config *chain.Config) (*networkRequest, error) {
 	n := &networkRequest{Request: *req}
+	n.RequestURI = ""
 	if n.Method == "" {
 		n.Method = http.MethodGet
 	}
@@ -40,7 +40,7 @@ func newNetworkRequest(req *http.Request, config *chain.Config) (*networkRequest
 		n.addUserInfo(present)
 	}
 	if jar := jarOf(config); jar != nil {
-		if err := n.addCookies(jar.Cookies(req.URL)); err != nil {
+		if err := n.addCookies(jar.Cookies(jarURL(req.URL))); err != nil {
 			return nil, err
 		}
 	}
@@ -115,33 +115,6 @@ func (n *networkRequest) addUserInfo(present fieldSet) {
 	password, _ := user.Password()
 	credentials := user.Username() + ":" + password
 	n.set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(credentials)))
-}
-
-// addCookies puts the jar's cookies behind those of the application, in one
-// field (RFC 6265 5.4). Values go out octet by octet as they came in.
-func (n *networkRequest) addCookies(cookies []*http.Cookie) error {
-	if len(cookies) == 0 {
-		return nil
-	}
-	var pairs []string
-	for name, values := range n.Header {
-		if fieldOf(name) == fieldCookie {
-			pairs = append(pairs, values...)
-			delete(n.Header, name)
-		}
-	}
-	for _, c := range cookies {
-		pair := c.Name + "=" + c.Value
-		if c.Quoted {
-			pair = c.Name + `="` + c.Value + `"`
-		}
-		if !httpguts.ValidHeaderFieldName(c.Name) || !httpguts.ValidHeaderFieldValue(c.Value) || strings.Contains(c.Value, ";") {
-			return fmt.Errorf("the cookie %q of the jar has a name or value that can't be sent", c.Name)
-		}
-		pairs = append(pairs, pair)
-	}
-	n.set("Cookie", strings.Join(pairs, "; "))
-	return nil
 }
 
 // frame decides how the body goes out.

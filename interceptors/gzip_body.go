@@ -2,6 +2,7 @@ package interceptors
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"sync/atomic"
@@ -97,7 +98,7 @@ func (b *gzipBody) explain(err error) error {
 		return io.EOF
 	}
 	if b.state.Load() == gzipReading {
-		err = b.owner.BodyFailed(err)
+		err = b.owner.BodyFailed(fmt.Errorf("decode the response body: %w", err))
 	}
 	b.release()
 	return err

@@ -66,8 +66,12 @@ func (d *decoder) next() error {
 		if len(head) == 0 {
 			return err
 		}
-		if d.any && len(head) > i && head[i] != magic[i] {
+		switch {
+		case len(head) <= i || head[i] == magic[i]:
+		case d.any:
 			return io.EOF
+		default:
+			return gzip.ErrHeader
 		}
 	}
 	if err := d.gzip.Reset(d.in); err != nil {
