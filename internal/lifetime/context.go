@@ -93,11 +93,14 @@ func (c *Context) Cancel() bool { return c.end(context.Canceled, context.Cancele
 
 // Finish ends the context because the call is over, and lets go of everything
 // that watches it.
-func (c *Context) Finish() {
-	c.end(context.Canceled, context.Canceled)
-}
+func (c *Context) Finish() { c.end(context.Canceled, context.Canceled) }
 
 func (c *Context) end(err, cause error) bool {
+	// Err may have shown the end of the caller's context to somebody before the
+	// news came here; it must not change its mind.
+	if theirs := c.parent.Err(); theirs != nil {
+		err, cause = theirs, causeOf(c.parent)
+	}
 	c.mu.Lock()
 	if c.err != nil {
 		c.mu.Unlock()
@@ -177,7 +180,8 @@ func (c *Context) Value(key any) any {
 }
 
 // AfterFunc lets package context follow this context without a goroutine. f is
-// called on the goroutine that ends the context.
+// called on the goroutine that ends the context, or on one of its own where that
+// has ended already.
 func (c *Context) AfterFunc(f func()) (stop func() bool) {
 	key := &f
 	c.mu.Lock()
@@ -190,7 +194,7 @@ func (c *Context) AfterFunc(f func()) (stop func() bool) {
 	}
 	c.mu.Unlock()
 	if ended {
-		f()
+		go f() // the caller may hold a lock that f takes
 		return func() bool { return false }
 	}
 	return func() bool {

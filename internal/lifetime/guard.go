@@ -15,7 +15,7 @@ type Guard struct {
 func (g *Guard) Watch(call *Context, ctx context.Context, h Hook) {
 	g.call, g.hook, g.stop = call, h, nil
 	call.Attach(h)
-	if ctx != context.Context(call) && ctx.Done() != nil {
+	if !endsWith(ctx, call) && ctx.Done() != nil {
 		g.stop = context.AfterFunc(ctx, h.Interrupt)
 	}
 }
@@ -34,19 +34,36 @@ func (g *Guard) Release() bool {
 	return clean
 }
 
-// Merge is a context that ends when either ends: ctx itself where it is the
-// call's or was derived from it. done lets go of what it took.
+// endsWith reports whether ctx is the call's, or derived from it without an end
+// of its own. A context that only knows the call may still outlive it
+// (context.WithoutCancel).
+func endsWith(ctx context.Context, call *Context) bool {
+	return ctx == context.Context(call) || ctx.Done() == call.Done()
+}
+
+// Merge is a context that ends when either ends: ctx itself where that is the
+// call's end. done lets go of what it took.
 func Merge(call *Context, ctx context.Context) (merged context.Context, done func()) {
-	if ctx == context.Context(call) {
+	if endsWith(ctx, call) {
 		return ctx, func() {}
 	}
-	if of, ok := ctx.Value(contextKey{}).(*Context); ok && of == call {
-		return ctx, func() {}
-	}
-	merged, cancel := context.WithCancelCause(ctx)
+	merged, cancel := context.WithCancelCause(within{ctx, call})
 	stop := call.AfterFunc(func() { cancel(Cause(call)) })
 	return merged, func() {
 		stop()
 		cancel(nil)
 	}
+}
+
+// within lets Cause find the call in a context that was not derived from it.
+type within struct {
+	context.Context
+	call *Context
+}
+
+func (w within) Value(key any) any {
+	if key == (contextKey{}) {
+		return w.call
+	}
+	return w.Context.Value(key)
 }
