@@ -292,7 +292,10 @@ func (c *Call) succeed(resp *http.Response) *http.Response {
 	switch {
 	case c.allocation.Owns(resp.Body):
 	case resp.Body == http.NoBody:
-		if c.allocation.Open() {
+		if c.allocation.Uploading() {
+			// Nobody can close a body that is not there: the upload ends here.
+			c.allocation.Drop()
+		} else if c.allocation.Open() {
 			c.client.settings.logger.Warn("an interceptor replaced a response body without closing it: its connection is given up",
 				zap.Uint64("call", c.id))
 			c.allocation.Drop()

@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -33,7 +34,9 @@ type Exchange struct {
 	sentAt     time.Time
 	receivedAt time.Time
 	interim    int
+	sending    bool // the Start of a part of the request was sent, its end was not
 	heard      bool // ResponseHeadersStart was sent
+	gaveUp     bool // ResponseFailed was sent
 
 	failed error   // the first failure of the codec
 	upload *upload // an HTTP/2 request body that is sent beside the response
@@ -50,7 +53,7 @@ type Exchange struct {
 	parts   atomic.Int32
 	settled atomic.Bool
 	ended   atomic.Bool // the release was taken by somebody
-	over    bool        // finish has run
+	over    atomic.Bool // finish has run
 }
 
 func (x *Exchange) begin(a *StreamAllocation, c *RealConnection, req *http.Request, t Terms, reused bool) {
@@ -114,6 +117,7 @@ func (x *Exchange) Ended() bool { return x.cause() != nil }
 func (x *Exchange) WriteRequestHeaders(req *http.Request, size int64, now bool) error {
 	x.request = req
 	x.sentAt = time.Now()
+	x.sending = true
 	x.listener().RequestHeadersStart(x.call())
 	err := x.codec.WriteRequestHeaders(req, size)
 	switch {
@@ -126,6 +130,7 @@ func (x *Exchange) WriteRequestHeaders(req *http.Request, size int64, now bool) 
 	if err != nil {
 		return x.requestFailed(err)
 	}
+	x.sending = false
 	x.listener().RequestHeadersEnd(x.call(), req)
 	return nil
 }
@@ -136,6 +141,7 @@ func (x *Exchange) requestFailed(err error) error {
 	if x.failed == nil {
 		x.failed = err
 	}
+	x.sending = false
 	x.listener().RequestFailed(x.call(), err)
 	return err
 }
@@ -215,6 +221,7 @@ func (x *Exchange) responseFailed(err error) error {
 	if x.failed == nil {
 		x.failed = err
 	}
+	x.gaveUp = true
 	x.listener().ResponseFailed(x.call(), err)
 	return err
 }
@@ -237,6 +244,8 @@ func (x *Exchange) opened(resp *http.Response) {
 	x.listener().ResponseHeadersEnd(x.call(), resp)
 	if x.body == http.NoBody {
 		resp.Body, x.out = http.NoBody, http.NoBody
+		x.reading.Store(bodyEnded)
+		x.bodyErr = io.EOF
 		x.listener().ResponseBodyStart(x.call())
 		x.listener().ResponseBodyEnd(x.call(), 0)
 		x.partDone()
@@ -272,7 +281,7 @@ func (x *Exchange) finish(failed bool) {
 	default:
 		x.conn.retire(event.ReasonNotReusable)
 	}
-	x.over = true
+	x.over.Store(true)
 	if x.settled.Load() {
 		x.letGo()
 	}
@@ -304,16 +313,39 @@ func (x *Exchange) settle() bool {
 
 // abandon cuts the exchange off: its response is not wanted, or it failed.
 func (x *Exchange) abandon() {
-	if x.over {
+	if x.over.Load() {
 		return
 	}
 	x.stopUpload()
-	if x.body != nil {
-		x.reading.Store(bodyClosed)
+	if x.over.Load() { // the upload was the last part
+		return
 	}
+	x.endEvents()
 	x.parts.Store(0)
 	if x.conn.multiplexed() {
 		x.codec.(*http2.Stream).Cancel()
 	}
 	x.finish(true)
+}
+
+var errAbandoned = errors.New("the exchange was given up")
+
+// endEvents ends what was announced and has had no end: an interceptor failed,
+// panicked or lost the body, or the request's body panicked.
+func (x *Exchange) endEvents() {
+	if x.sending {
+		x.requestFailed(errAbandoned)
+	}
+	switch {
+	case x.out != nil:
+		if state := x.reading.Swap(bodyClosed); state != bodyEnded && state != bodyClosed {
+			x.bodyBegins()
+			x.listener().ResponseBodyEnd(x.call(), x.received)
+		}
+	case x.gaveUp:
+	case x.heard:
+		x.responseFailed(cmp.Or(x.failed, errAbandoned))
+	case !x.sentAt.IsZero() && x.failed == nil:
+		x.responseFailed(errAbandoned)
+	}
 }

@@ -59,7 +59,7 @@ func (a *StreamAllocation) Fail(err error) Failure {
 		return f
 	}
 	x := a.exchange
-	if x == nil || x.over || x.failed == nil {
+	if x == nil || x.over.Load() || x.failed == nil {
 		return f
 	}
 	f.Exchanged, f.Reused, f.Written = true, x.reused, x.codec.Written()

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/catena-http/catena/event"
 	"github.com/catena-http/catena/internal/lifetime"
 	"github.com/catena-http/catena/internal/wire"
 )
@@ -16,13 +17,19 @@ var errAnswered = errors.New("the server answered before the request body was se
 
 // SendBody sends the request's body and its end on the call's goroutine.
 func (x *Exchange) SendBody(req *http.Request) error {
+	x.sending = true
 	x.listener().RequestBodyStart(x.call())
 	n, err := x.send(req)
 	if err != nil {
 		return x.requestFailed(err)
 	}
-	x.listener().RequestBodyEnd(x.call(), n)
+	x.bodySent(n)
 	return nil
+}
+
+func (x *Exchange) bodySent(n int64) {
+	x.sending = false
+	x.listener().RequestBodyEnd(x.call(), n)
 }
 
 // send writes body and end, and closes the body. While it runs, the end of the
@@ -49,6 +56,7 @@ func (x *Exchange) send(req *http.Request) (int64, error) {
 func (x *Exchange) SendBodyWatching(req *http.Request) (*http.Response, error) {
 	body := lifetime.OnceBody(req.Body)
 	watch := &watcher{x: x, body: body, done: make(chan struct{})}
+	x.sending = true
 	x.listener().RequestBodyStart(x.call())
 	go watch.run() // ends with a final response or with the connection
 	n, err := x.send(req)
@@ -60,7 +68,7 @@ func (x *Exchange) SendBodyWatching(req *http.Request) (*http.Response, error) {
 	<-watch.done
 	switch {
 	case err == nil:
-		x.listener().RequestBodyEnd(x.call(), n)
+		x.bodySent(n)
 	case answered:
 		x.requestFailed(errAnswered)
 	case watch.first.Load():
@@ -132,7 +140,7 @@ func (w *watcher) deliver() (*http.Response, error) {
 // upload is an HTTP/2 request body that is sent beside the response.
 type upload struct {
 	body *lifetime.Body
-	done chan struct{} // closed when err is set and the upload's events are sent
+	done chan struct{} // closed when err is set, the events are sent and the part is done
 	err  error
 	once sync.Once // of stopping it
 }
@@ -146,13 +154,14 @@ func (x *Exchange) StartUpload(req *http.Request) {
 	x.parts.Add(1)
 	x.listener().RequestBodyStart(x.call())
 	go func() {
+		defer close(u.done)
 		n, err := x.send(req)
 		if err != nil {
-			u.err = x.requestFailed(err)
+			u.err = x.explain(event.StepWrite, err)
+			x.listener().RequestFailed(x.call(), u.err)
 		} else {
 			x.listener().RequestBodyEnd(x.call(), n)
 		}
-		close(u.done)
 		x.partDone()
 	}()
 }

@@ -95,7 +95,7 @@ func (a *StreamAllocation) CloseBody() {
 
 // Open reports whether an exchange is under way: its response body has not come
 // to its end.
-func (a *StreamAllocation) Open() bool { return a.exchange != nil && !a.exchange.over }
+func (a *StreamAllocation) Open() bool { return a.exchange != nil && !a.exchange.over.Load() }
 
 // NewExchange finds a connection to address and begins an exchange on it. The
 // order is that of the package comment.
@@ -159,7 +159,7 @@ func (a *StreamAllocation) held() *RealConnection {
 	}
 	why := event.ReasonHeld
 	switch {
-	case a.exchange != nil && !a.exchange.over:
+	case a.exchange != nil && !a.exchange.over.Load():
 		// Somebody swapped the body and lost the original: cut it off.
 		a.exchange.abandon()
 		why = event.ReasonUnreadBody
