@@ -37,6 +37,8 @@ type peer struct {
 	client *http2.Conn
 	frames chan seen // without SETTINGS, WINDOW_UPDATE and PING
 	pings  chan struct{}
+	// settled is closed when the client has acknowledged SETTINGS.
+	settled chan struct{}
 
 	mu   sync.Mutex // guards fr's writing half and henc
 	fr   *xhttp2.Framer
@@ -45,11 +47,17 @@ type peer struct {
 	mute bool // PINGs stay unanswered
 }
 
-// newPeer connects a client to a peer that has sent its SETTINGS.
+// newPeer connects a client to a peer that has sent its SETTINGS, and seen them
+// acknowledged: the client has nothing more to write.
 func newPeer(t *testing.T, opts http2.Options, settings ...xhttp2.Setting) *peer {
 	t.Helper()
 	p := newSilentPeer(t, opts)
 	p.write(func() error { return p.fr.WriteSettings(settings...) })
+	select {
+	case <-p.settled:
+	case <-time.After(patience):
+		t.Fatal("the SETTINGS are not acknowledged")
+	}
 	return p
 }
 
@@ -57,7 +65,7 @@ func newPeer(t *testing.T, opts http2.Options, settings ...xhttp2.Setting) *peer
 func newSilentPeer(t *testing.T, opts http2.Options) *peer {
 	t.Helper()
 	ours, theirs := net.Pipe()
-	p := &peer{t: t, nc: theirs, frames: make(chan seen, 4096), pings: make(chan struct{}, 4096)}
+	p := &peer{t: t, nc: theirs, frames: make(chan seen, 4096), pings: make(chan struct{}, 4096), settled: make(chan struct{})}
 	p.henc = hpack.NewEncoder(&p.hbuf)
 	p.fr = xhttp2.NewFramer(theirs, theirs)
 	p.fr.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
@@ -75,11 +83,17 @@ func newSilentPeer(t *testing.T, opts http2.Options) *peer {
 
 func (p *peer) run() {
 	defer close(p.frames)
+	// The pipe holds nothing: a reader that waited to write would keep the
+	// client from reading on.
+	acks := make(chan [8]byte, 4096)
+	defer close(acks)
+	go p.answerPings(acks)
 	preface := make([]byte, len(xhttp2.ClientPreface))
 	if _, err := io.ReadFull(p.nc, preface); err != nil || string(preface) != xhttp2.ClientPreface {
 		p.t.Errorf("preface %q, %v", preface, err)
 		return
 	}
+	var settle sync.Once
 	for {
 		f, err := p.fr.ReadFrame()
 		if err != nil {
@@ -101,23 +115,33 @@ func (p *peer) run() {
 			s.code = f.ErrCode
 		case *xhttp2.GoAwayFrame:
 			s.code = f.ErrCode
+		case *xhttp2.SettingsFrame:
+			if f.IsAck() {
+				settle.Do(func() { close(p.settled) })
+			}
+			continue
 		case *xhttp2.PingFrame:
 			if f.IsAck() {
 				continue
 			}
-			data, mute := f.Data, false
-			p.write(func() error {
-				if mute = p.mute; mute {
-					return nil
-				}
-				return p.fr.WritePing(true, data)
-			})
 			p.pings <- struct{}{}
+			acks <- f.Data
 			continue
 		default:
 			continue
 		}
 		p.frames <- s
+	}
+}
+
+func (p *peer) answerPings(acks <-chan [8]byte) {
+	for data := range acks {
+		p.write(func() error {
+			if p.mute {
+				return nil
+			}
+			return p.fr.WritePing(true, data)
+		})
 	}
 }
 

@@ -45,10 +45,11 @@ type Stream struct {
 
 	clock    clock
 	interims interim
-	// opened is closed when HEADERS were written; id is set before. If the
-	// write failed and may have got through, there is an id all the same.
-	opened chan struct{}
+	// headed is closed when the engine is done with writing HEADERS. Set before
+	// are id, 0 if they did not reach the socket, and intact: they did, whole.
+	headed chan struct{}
 	id     uint32
+	intact bool
 	// frames is how many frames the server had sent when the present wait began.
 	frames atomic.Uint64
 	// sent is closed when the engine is through with the request's body;
@@ -77,7 +78,7 @@ type Stream struct {
 func (c *Conn) NewStream(x wire.Exchange) *Stream {
 	s := &Stream{
 		c: c, x: x,
-		opened:   make(chan struct{}),
+		headed:   make(chan struct{}),
 		sent:     make(chan struct{}),
 		answered: make(chan struct{}),
 		dead:     make(chan struct{}),
@@ -110,21 +111,41 @@ func (s *Stream) WriteRequestHeaders(req *http.Request, bodySize int64) error {
 	}
 	s.admitted, s.started = true, true
 	go s.run(out.WithContext(httptrace.WithClientTrace(s.ctx, s.trace())))
-	select {
-	case <-s.opened:
-	case <-s.answered:
-		select {
-		case <-s.opened:
-		default:
-			return s.explain(s.err)
-		}
-	case <-s.dead:
-		return s.ended()
+	if err := s.awaitOpen(); err != nil {
+		return err
 	}
 	if s.up == nil {
 		s.requestSent()
 	}
 	return nil
+}
+
+// awaitOpen waits for the head to be written. A server can be so quick that
+// the engine has the answer before it tells of that.
+func (s *Stream) awaitOpen() error {
+	select {
+	case <-s.headed:
+		if s.intact {
+			return nil
+		}
+		select {
+		case <-s.answered:
+		case <-s.dead:
+			return s.ended()
+		}
+	case <-s.answered:
+	case <-s.dead:
+		return s.ended()
+	}
+	if s.err != nil {
+		return s.explain(s.err)
+	}
+	select {
+	case <-s.headed:
+		return nil
+	case <-s.dead:
+		return s.ended()
+	}
 }
 
 // requestSent notes that the request is complete.
@@ -185,10 +206,8 @@ func (s *Stream) run(out *http.Request) {
 func (s *Stream) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		WroteHeaders: func() {
-			id, whole := s.c.opened()
-			if s.id = id; id != 0 && whole {
-				close(s.opened)
-			}
+			s.id, s.intact = s.c.opened()
+			close(s.headed)
 		},
 		WroteRequest: func(info httptrace.WroteRequestInfo) {
 			s.sendErr = info.Err
@@ -232,15 +251,15 @@ func (s *Stream) Written() bool {
 		return false
 	}
 	select {
-	case <-s.opened:
-		return true
+	case <-s.headed:
+		return s.id != 0
 	default:
 	}
 	select {
 	case <-s.answered:
-		// Ended from here, a write may be under way. Otherwise the engine is
-		// through with the stream.
-		return s.ended() != nil || s.id != 0
+		// Ended from here, a write may be under way. Otherwise an error says
+		// that the engine is through with the stream and has not opened it.
+		return s.ended() != nil || s.err == nil
 	default:
 		return true
 	}
