@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/catena-http/catena/chain"
+	"github.com/catena-http/catena/event"
+)
+
+// writeHeads writes the heads of the responses that led to resp, oldest first,
+// and its own.
+func writeHeads(w io.Writer, resp *http.Response) error {
+	if prior := resp.Request.Response; prior != nil {
+		if err := writeHeads(w, prior); err != nil {
+			return err
+		}
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s %s\r\n", protoText(resp.Proto), resp.Status)
+	writeFields(&b, "", "\r\n", resp.Proto, resp.Header)
+	b.WriteString("\r\n")
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// protoText is curl's way to write a version: "HTTP/2", not "HTTP/2.0".
+func protoText(proto string) string {
+	if proto == "HTTP/2.0" {
+		return "HTTP/2"
+	}
+	return proto
+}
+
+// writeFields writes h sorted by name, in lower case where HTTP/2 has it so.
+func writeFields(b *bytes.Buffer, prefix, end, proto string, h http.Header) {
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		shown := name
+		if strings.HasPrefix(proto, "HTTP/2") {
+			shown = strings.ToLower(name)
+		}
+		for _, value := range h[name] {
+			fmt.Fprintf(b, "%s%s: %s%s", prefix, shown, value, end)
+		}
+	}
+}
+
+// showWire is -v: a network interceptor that prints each head as it goes over
+// the wire, with secrets masked.
+func (c *command) showWire(ch chain.Chain) (*http.Response, error) {
+	req, conn := ch.Request(), ch.Connection()
+	proto := "HTTP/1.1"
+	if conn.Protocol() != "http/1.1" {
+		proto = "HTTP/2.0"
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "* %s\n", connectionText(conn))
+	fmt.Fprintf(&b, "> %s %s %s\n", req.Method, ch.Call().RedactedURL(req.URL), protoText(proto))
+	host := req.Host
+	if host == "" {
+		host = req.URL.Host
+	}
+	writeFields(&b, "> ", "\n", proto, http.Header{"Host": {host}})
+	writeFields(&b, "> ", "\n", proto, ch.Call().RedactedHeader(req.Header))
+	b.WriteString(">\n")
+	c.stderr.Write(b.Bytes())
+
+	resp, err := ch.Proceed(req)
+	if err != nil {
+		return nil, err
+	}
+	b.Reset()
+	fmt.Fprintf(&b, "< %s %s\n", protoText(resp.Proto), resp.Status)
+	writeFields(&b, "< ", "\n", resp.Proto, ch.Call().RedactedHeader(resp.Header))
+	b.WriteString("<\n")
+	c.stderr.Write(b.Bytes())
+	return resp, nil
+}
+
+// connectionText describes a connection in a line.
+func connectionText(conn event.Connection) string {
+	text := fmt.Sprintf("connection %d to %v", conn.ID(), conn.RemoteAddr())
+	if p := conn.Proxy(); !p.IsDirect() {
+		text += ", proxy " + p.String()
+	}
+	return text + ", " + conn.Protocol()
+}
