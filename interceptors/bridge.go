@@ -36,7 +36,7 @@ func (Bridge) Intercept(c chain.Chain) (*http.Response, error) {
 	}
 	if jar := jarOf(config); jar != nil {
 		if cookies := resp.Cookies(); len(cookies) > 0 {
-			jar.SetCookies(jarURL(req.URL), cookies)
+			jar.SetCookies(jarURL(n.URL), cookies)
 		}
 	}
 	if n.gzip && isGzip(resp) {

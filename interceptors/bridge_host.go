@@ -2,6 +2,7 @@ package interceptors
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
@@ -9,26 +10,43 @@ import (
 	"github.com/catena-http/catena/route"
 )
 
-// networkHost is the host and port that the request names to the server: what
-// the application set, or the URL's, in the form of addresses. A zone means
-// nothing to the server and is left out (RFC 6874 4).
-func networkHost(req *http.Request) (string, error) {
-	if req.Host != "" && req.Host != req.URL.Host {
-		return asciiHost(req.Host)
+// nameServer sets n's Host, what the request names to the server, to what the
+// application set or to the URL's. The URL's is in the form that addresses have,
+// in n.URL too, so that one server has one name in the pool, in Host and in what
+// a proxy is asked for.
+func (n *networkRequest) nameServer(req *http.Request) error {
+	canonical, err := canonicalHostPort(req.URL)
+	if err != nil {
+		return err
 	}
-	host, port := req.URL.Host, ""
+	if canonical != req.URL.Host {
+		u := *req.URL
+		u.Host = canonical
+		n.URL = &u
+	}
+	if req.Host == "" || req.Host == req.URL.Host {
+		n.Host, err = asciiHost(canonical)
+	} else {
+		n.Host, err = asciiHost(req.Host)
+	}
+	return err
+}
+
+// canonicalHostPort is u.Host with the host as route.CanonicalHost has it, and
+// the port as it is written.
+func canonicalHostPort(u *url.URL) (string, error) {
+	host, port := u.Host, ""
 	literal := strings.IndexByte(host, '[') >= 0
 	if literal || strings.IndexByte(host, ':') >= 0 {
-		host, port = req.URL.Hostname(), req.URL.Port()
+		host, port = u.Hostname(), u.Port()
 	}
 	canonical, err := route.CanonicalHost(host)
 	if err != nil {
 		return "", err
 	}
-	if canonical == host && !literal && !strings.HasSuffix(req.URL.Host, ":") {
-		return req.URL.Host, nil
+	if canonical == host && !literal && !strings.HasSuffix(u.Host, ":") {
+		return u.Host, nil
 	}
-	canonical, _, _ = strings.Cut(canonical, "%")
 	if strings.IndexByte(canonical, ':') >= 0 {
 		canonical = "[" + canonical + "]"
 	}
@@ -38,8 +56,8 @@ func networkHost(req *http.Request) (string, error) {
 	return canonical, nil
 }
 
-// asciiHost is a host, and port, of the application's in A-labels and without a
-// zone.
+// asciiHost is a host, and port, in A-labels and without a zone, which means
+// nothing to the server (RFC 6874 4).
 func asciiHost(host string) (string, error) {
 	if zone := strings.IndexByte(host, '%'); zone >= 0 && strings.HasPrefix(host, "[") {
 		if end := strings.IndexByte(host, ']'); end > zone {

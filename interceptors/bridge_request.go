@@ -28,8 +28,7 @@ func newNetworkRequest(req *http.Request, config *chain.Config) (*networkRequest
 	if n.Method == "" {
 		n.Method = http.MethodGet
 	}
-	var err error
-	if n.Host, err = networkHost(req); err != nil {
+	if err := n.nameServer(req); err != nil {
 		return nil, err
 	}
 	present := n.copyHeader(req.Header)
@@ -40,7 +39,7 @@ func newNetworkRequest(req *http.Request, config *chain.Config) (*networkRequest
 		n.addUserInfo(present)
 	}
 	if jar := jarOf(config); jar != nil {
-		if err := n.addCookies(jar.Cookies(jarURL(req.URL))); err != nil {
+		if err := n.addCookies(jar.Cookies(jarURL(n.URL))); err != nil {
 			return nil, err
 		}
 	}

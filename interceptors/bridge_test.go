@@ -17,6 +17,7 @@ import (
 	"github.com/catena-http/catena/chain"
 	"github.com/catena-http/catena/event"
 	"github.com/catena-http/catena/interceptors"
+	"github.com/catena-http/catena/route"
 )
 
 // owner is a call that marks what it wraps.
@@ -282,11 +283,29 @@ func TestBridgeHost(t *testing.T) {
 				if err := interceptors.ValidateRequest(req); err != nil {
 					t.Fatal(err)
 				}
-				if got := bridged(t, req, settings()).Host; got != test.want {
-					t.Errorf("Host %q: got %q, want %q", host, got, test.want)
+				network := bridged(t, req, settings())
+				if network.Host != test.want {
+					t.Errorf("Host %q: got %q, want %q", host, network.Host, test.want)
 				}
+				sameAddress(t, network.URL, u)
 			}
 		})
+	}
+}
+
+// sameAddress checks that network, in its canonical form, leads where u does.
+func sameAddress(t *testing.T, network, u *url.URL) {
+	t.Helper()
+	got, err := route.NewAddress(network, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := route.NewAddress(u, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != want || network.Hostname() != want.Host {
+		t.Errorf("the network's URL is %v, want one of %v", network, want)
 	}
 }
 
@@ -384,7 +403,7 @@ func TestBridgeTakesCookies(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			jar := &jar{}
-			req := newRequest(t, "GET", "http://a.test/dir/x", nil)
+			req := newRequest(t, "GET", "http://A.test/dir/x", nil)
 			req.Host = "virtual.test"
 			_, err := through(req, settings(append(test.config, cookieJar(jar))...), func(*http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: 302, Header: http.Header{"Set-Cookie": test.lines}}, nil
