@@ -37,6 +37,9 @@ func NewAddress(u *url.URL, n *Network) (Address, error) {
 	host, port := u.Host, ""
 	if strings.IndexByte(host, ':') >= 0 || strings.IndexByte(host, '[') >= 0 {
 		host, port = u.Hostname(), u.Port()
+		if bracketed := u.Host[0] == '['; bracketed != (strings.IndexByte(host, ':') >= 0) {
+			return a, fmt.Errorf("host %q: brackets belong around an IPv6 address, and only there", u.Host)
+		}
 	}
 	var err error
 	if a.Host, err = CanonicalHost(host); err != nil {
@@ -52,6 +55,11 @@ func NewAddress(u *url.URL, n *Network) (Address, error) {
 	return a, nil
 }
 
+// maxHost bounds a host as a URL has it, in bytes: 253 characters of four bytes
+// each, and some. Encoding in A-labels takes time by the square of the length,
+// and a redirect's host is the peer's.
+const maxHost = 1024
+
 // CanonicalHost is host, without brackets or port, as it stands in addresses:
 // lower case, in A-labels, a trailing dot kept; an IP literal in its canonical
 // text, an IPv4-mapped one as IPv4, with its zone.
@@ -59,10 +67,16 @@ func CanonicalHost(host string) (string, error) {
 	if host == "" {
 		return "", fmt.Errorf("the URL has no host")
 	}
+	if len(host) > maxHost {
+		return "", fmt.Errorf("a host of %d bytes is too long: want at most %d", len(host), maxHost)
+	}
 	if isPlainHost(host) {
 		return host, nil
 	}
 	if ip, err := netip.ParseAddr(host); err == nil {
+		if !isZone(ip.Zone()) {
+			return "", fmt.Errorf("host %q has a character no zone has", host)
+		}
 		return ip.Unmap().String(), nil
 	}
 	ascii := strings.ToLower(host)
@@ -89,6 +103,17 @@ func isPlainHost(host string) bool {
 		}
 	}
 	return host != "" && host[0] != '.' && len(strings.TrimSuffix(host, ".")) <= 253
+}
+
+// isZone reports whether s can name an interface: visible ASCII that means
+// nothing in a URL or a header, or nothing at all.
+func isZone(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] <= ' ' || s[i] >= 0x7f || strings.IndexByte("%[]/?#@:\\\"<>", s[i]) >= 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func isASCII(s string) bool {

@@ -29,10 +29,11 @@ func (d *Database) Failed(r *Route) {
 	if d.failed == nil {
 		d.failed = make(map[key]time.Time)
 	}
-	if len(d.failed) >= maxFailures {
+	k := r.key()
+	if _, known := d.failed[k]; !known && len(d.failed) >= maxFailures {
 		d.forgetOldest()
 	}
-	d.failed[r.key()] = time.Now()
+	d.failed[k] = time.Now()
 }
 
 // Connected forgives r.
