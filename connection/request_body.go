@@ -60,9 +60,10 @@ func (x *Exchange) SendBodyWatching(req *http.Request) (*http.Response, error) {
 	x.listener().RequestBodyStart(x.call())
 	go watch.run() // ends with a final response or with the connection
 	n, err := x.send(req)
-	answered := watch.answered.Load()
+	answered, unanswerable := watch.answered.Load(), watch.first.Load()
 	var own *wire.RequestBodyError
-	if errors.As(err, &own) && !answered {
+	isOwn := errors.As(err, &own) && !answered && !unanswerable
+	if isOwn {
 		x.interrupt() // nobody waits for an answer to half a request
 	}
 	<-watch.done
@@ -71,11 +72,15 @@ func (x *Exchange) SendBodyWatching(req *http.Request) (*http.Response, error) {
 		x.bodySent(n)
 	case answered:
 		x.requestFailed(errAnswered)
-	case watch.first.Load():
-		return nil, x.requestFailed(watch.err)
+	case unanswerable:
+		x.requestFailed(watch.err)
 	default:
 		err = x.requestFailed(err)
-		if errors.As(err, &own) || watch.err != nil {
+		if isOwn {
+			watch.err = err
+		}
+		if watch.err != nil { // the failure to write stays the one that counts
+			watch.deliver()
 			return nil, err
 		}
 	}
