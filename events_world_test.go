@@ -128,8 +128,7 @@ func (w *world) serve(handler http.HandlerFunc) {
 	w.Cleanup(func() { srv.Close() })
 }
 
-// peer lets talk run for every connection, over TLS where the world's protocol
-// is. The connection is closed when it returns.
+// peer lets talk run for every connection, which is closed when it returns.
 func (w *world) peer(talk func(c net.Conn)) {
 	w.Helper()
 	l := w.listen()
@@ -142,13 +141,21 @@ func (w *world) peer(talk func(c net.Conn)) {
 			}
 			go func() { // ends with talk
 				defer c.Close()
-				if w.secure() {
-					c = tls.Server(c, &tls.Config{Certificates: []tls.Certificate{testCertificate()}, NextProtos: w.alpn()})
-				}
 				talk(c)
 			}()
 		}
 	}()
+}
+
+// swallow reads until the client closes and says nothing.
+func swallow(c net.Conn) { io.Copy(io.Discard, c) }
+
+// secured is the server's side of c, over TLS where the world's protocol is.
+func (w *world) secured(c net.Conn) net.Conn {
+	if !w.secure() {
+		return c
+	}
+	return tls.Server(c, &tls.Config{Certificates: []tls.Certificate{testCertificate()}, NextProtos: w.alpn()})
 }
 
 func (w *world) alpn() []string {
