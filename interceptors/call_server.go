@@ -27,10 +27,7 @@ type CallServer struct{}
 func (CallServer) Intercept(c chain.Chain) (*http.Response, error) {
 	x := c.(*chain.RealInterceptorChain).Exchange()
 	req := withProxyAuthorization(c.Request(), x.Connection())
-	size := req.ContentLength
-	if req.Body == nil || req.Body == http.NoBody {
-		size = 0
-	}
+	size := sizeOf(req)
 	expect := size != 0 && httpguts.HeaderValuesContainsToken(req.Header["Expect"], "100-continue")
 	if err := x.WriteRequestHeaders(req, size, expect); err != nil {
 		return answerAfter(x, err)
@@ -51,12 +48,23 @@ func (CallServer) Intercept(c chain.Chain) (*http.Response, error) {
 	return sendBody(x, req, size)
 }
 
+// sizeOf is the size of a network request's body: 0 none, -1 unknown. Bridge has
+// set the length; a body that came later without one has an unknown length.
+func sizeOf(req *http.Request) int64 {
+	switch {
+	case req.Body == nil, req.Body == http.NoBody:
+		return 0
+	case req.ContentLength == 0:
+		return -1
+	}
+	return req.ContentLength
+}
+
 func sendBody(x *connection.Exchange, req *http.Request, size int64) (*http.Response, error) {
 	large := size < 0 || size > watchedBody
 	switch {
 	case large && !x.Duplex():
-		resp, err := x.SendBodyWatching(req)
-		return resp, err
+		return x.SendBodyWatching(req)
 	case large:
 		x.StartUpload(req)
 	default:
