@@ -137,7 +137,7 @@ func TestEOFWithTheLastBytes(t *testing.T) {
 
 // Chunks that have arrived are not held back by those that have not.
 func TestChunksAreNotHeldBack(t *testing.T) {
-	for _, text := range []string{"2\r\nhe", "2\r\nhe\r\n", "2\r\nhe\r\n3", "1\r\nh\r\n1\r\ne\r\n0\r\n", "2\r\nhe\r\n0\r\nX: y\r\n"} {
+	for _, text := range []string{"3\r\nhe", "2\r\nhe", "2\r\nhe\r\n", "2\r\nhe\r\n3", "1\r\nh\r\n1\r\ne\r\n0\r\n", "2\r\nhe\r\n0\r\nX: y\r\n"} {
 		resp := get(t, http1.NewConn(answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"+text), false))
 		p := make([]byte, 10)
 		if n, err := resp.Body.Read(p); string(p[:n]) != "he" || err != nil {
@@ -204,8 +204,12 @@ func TestBodyLetsGo(t *testing.T) {
 	nc.in = []byte(one + "thr")
 	third := get(t, c)
 	c.End()
+	nc.in = []byte("another's")
 	if n, err := third.Body.Read(make([]byte, 10)); n != 0 || err == nil || err == io.EOF {
 		t.Errorf("the third body read %d, %v", n, err)
+	}
+	if string(nc.in) != "another's" {
+		t.Error("the third body read from the connection")
 	}
 	third.Body.Close()
 	if c.Reusable() {

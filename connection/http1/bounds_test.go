@@ -22,6 +22,7 @@ func TestHeadBounds(t *testing.T) {
 		{"endless status line", "HTTP/1.1 200 " + long + long, "longer than 2000 bytes"},
 		{"endless line", "HTTP/1.1 200 OK\r\nX: " + long + long, "longer than 2000 bytes"},
 		{"as many fields as allowed", "HTTP/1.1 204 OK\r\n" + fields(maxFields) + "\r\n", ""},
+		{"and each of them folded", "HTTP/1.1 204 OK\r\n" + strings.Repeat("A: b\r\n c\r\n", maxFields) + "\r\n", ""},
 		{"one field more", "HTTP/1.1 204 OK\r\n" + fields(maxFields+1) + "\r\n", "more than 10 header fields"},
 		{"fields without an end", "HTTP/1.1 204 OK\r\n" + fields(maxFields+1), "more than 10 header fields"},
 		{"trailer as long as allowed", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: " + long[:maxBytes-7] + "\r\n\r\n", ""},

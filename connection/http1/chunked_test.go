@@ -53,6 +53,7 @@ func TestChunkLines(t *testing.T) {
 		{"no size", ";a\r\nhello\r\n0\r\n\r\n", "", "malformed chunk line"},
 		{"empty line", "\r\nhello\r\n0\r\n\r\n", "", "malformed chunk line"},
 		{"not a number", "x\r\nhello\r\n0\r\n\r\n", "", "malformed chunk line"},
+		{"no line at all", "garbage", "", "malformed chunk line"},
 		{"prefix", "0x5\r\nhello\r\n0\r\n\r\n", "", "malformed chunk line"},
 		{"sign", "+5\r\nhello\r\n0\r\n\r\n", "", "malformed chunk line"},
 		{"space first", " 5\r\nhello\r\n0\r\n\r\n", "", "malformed chunk line"},

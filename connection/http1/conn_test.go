@@ -2,6 +2,7 @@ package http1_test
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -122,6 +123,26 @@ func TestIdleHasNoReadDeadline(t *testing.T) {
 	}
 }
 
+// Deadlines that others leave on the idle connection do not reach the exchange.
+func TestDeadlinesOfOthers(t *testing.T) {
+	nc := answering("")
+	c := http1.NewConn(nc, false)
+	for _, timeout := range []time.Duration{time.Minute, 0, time.Minute, 0} {
+		nc.in = []byte("HTTP/1.1 204 No Content\r\n\r\n")
+		nc.SetDeadline(time.Unix(1, 0))
+		c.Begin(wire.Exchange{ReadTimeout: timeout, WriteTimeout: timeout})
+		c.WriteRequestHeaders(newRequest(t, "GET", "http://h/"), 0)
+		c.FinishRequest(nil)
+		final(t, c)
+		for side, got := range map[string]time.Time{"read": nc.readDeadline, "write": nc.writeDeadline} {
+			if timeout == 0 && !got.IsZero() || timeout > 0 && time.Until(got) < timeout-time.Second {
+				t.Errorf("timeout %v: %s deadline is %v", timeout, side, got)
+			}
+		}
+		c.End()
+	}
+}
+
 // The two sides run at the same time: an upload whose answer is watched.
 func TestUploadBesideRead(t *testing.T) {
 	client, server := tcpPair(t)
@@ -196,14 +217,23 @@ func TestWriteTimeoutOnASocket(t *testing.T) {
 	var peer sync.WaitGroup
 	defer peer.Wait()
 	defer server.Close()
+	pattern := make([]byte, 1009)
+	for i := range pattern {
+		pattern[i] = byte(i * i >> 3)
+	}
+	content := bytes.Repeat(pattern, 64<<10) // more than the peer takes and the kernel holds
 	peer.Go(func() {
 		// Take a part several times, for longer than one timeout in all.
 		ticker := time.NewTicker(timeout / 3)
 		defer ticker.Stop()
 		buffer := make([]byte, 4<<20)
-		for range slow {
+		for i := range slow {
 			<-ticker.C
-			if _, err := io.ReadFull(server, buffer); err != nil {
+			n, err := io.ReadFull(server, buffer)
+			if at := i * len(buffer); !bytes.Equal(buffer[:n], content[at:at+n]) {
+				t.Error("the peer got something else")
+			}
+			if err != nil {
 				break
 			}
 		}
@@ -213,8 +243,10 @@ func TestWriteTimeoutOnASocket(t *testing.T) {
 	c.Begin(wire.Exchange{WriteTimeout: timeout})
 	defer c.End()
 	c.WriteRequestHeaders(newRequest(t, "POST", "http://h/"), 1<<30)
+	c.Flush()
+	http.ReadRequest(bufio.NewReaderSize(io.LimitReader(server, int64(len("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1073741824\r\n\r\n"))), 16))
 	began := time.Now()
-	_, err := c.Write(make([]byte, 128<<20))
+	_, err := c.Write(content)
 	if !isTimeout(err) {
 		t.Fatalf("error is %v", err)
 	}

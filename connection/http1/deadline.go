@@ -109,8 +109,7 @@ func (c *Conn) armWrite(d, spare time.Duration) error {
 	var at time.Time
 	if d > 0 {
 		at = time.Now().Add(d + spare)
-		early := at.Sub(c.writeLimit.at)
-		if c.writeLimit.isSet() && early >= 0 && early <= spare {
+		if c.writeLimit.isSet() && at.Sub(c.writeLimit.at) <= spare {
 			return nil
 		}
 	} else if c.writeLimit.known && c.writeLimit.at.IsZero() {

@@ -256,6 +256,30 @@ func TestAwaitResponse(t *testing.T) {
 	})
 }
 
+// A long wait for 100 Continue does not lengthen the head's timeout.
+func TestAwaitResponseIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipe(t)
+		p.peer.Go(func() {
+			http.ReadRequest(p.read)
+			io.WriteString(p.server, "HTTP/1.1 ")
+			io.Copy(io.Discard, p.read)
+		})
+		p.c.Begin(wire.Exchange{ReadTimeout: time.Second})
+		p.c.WriteRequestHeaders(newRequest(t, "POST", "http://h/"), 4)
+		p.c.Flush()
+		if ok, err := p.c.AwaitResponse(time.Hour); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		p.c.AbortRequest()
+		began := time.Now()
+		if _, err := p.c.ReadResponseHeaders(nil); !isTimeout(err) {
+			t.Errorf("error is %v", err)
+		}
+		wantLate(t, began, time.Second)
+	})
+}
+
 func TestAwaitResponseAtTheEnd(t *testing.T) {
 	c := http1.NewConn(ending(""), false)
 	c.Begin(wire.Exchange{})

@@ -36,7 +36,7 @@ func (e *endNoter) NetConn() net.Conn { return e.Conn }
 // cutBelowTLS reports whether an io.EOF of the connection came from below TLS.
 func (c *Conn) cutBelowTLS() bool {
 	secure, ok := c.nc.(interface{ NetConn() net.Conn })
-	if !c.secure || !ok {
+	if !ok {
 		return false
 	}
 	below, ok := secure.NetConn().(*endNoter)

@@ -240,6 +240,9 @@ func TestBodyLengthMismatch(t *testing.T) {
 	if err := c.FinishRequest(nil); !isBodyError(err) || !strings.Contains(err.Error(), "2 bytes shorter") {
 		t.Errorf("too short: error is %v", err)
 	}
+	if n, err := c.Write([]byte("34")); n != 0 || err == nil {
+		t.Errorf("too short: it goes on: %d, %v", n, err)
+	}
 	final(t, c)
 	if c.Reusable() {
 		t.Error("too short: the connection is reusable")

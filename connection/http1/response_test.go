@@ -176,6 +176,13 @@ func TestResponse(t *testing.T) {
 				Status: "200 OK", Code: 200, Proto: "HTTP/1.1", Minor: 1, Header: http.Header{"Content-Length": {"0"}}, Close: true,
 			},
 		}, {
+			name: "close with a long s",
+			text: "HTTP/1.1 200 OK\r\nConnection: clo\u017fe\r\nContent-Length: 0\r\n\r\n",
+			want: view{
+				Status: "200 OK", Code: 200, Proto: "HTTP/1.1", Minor: 1, Reusable: true,
+				Header: http.Header{"Content-Length": {"0"}, "Connection": {"clo\u017fe"}},
+			},
+		}, {
 			name: "HTTP/1.0",
 			text: "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n",
 			want: view{
@@ -287,6 +294,7 @@ func TestMalformedHead(t *testing.T) {
 		{"chunked twice", status + "Transfer-Encoding: chunked, chunked\r\n\r\n", "unsupported transfer coding"},
 		{"two coding fields", status + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", "unsupported transfer coding"},
 		{"chunked then identity", status + "Transfer-Encoding: chunked, identity\r\n\r\n", "unsupported transfer coding"},
+		{"chunked with a Kelvin sign", status + "Transfer-Encoding: chun\u212aed\r\n\r\n", "unsupported transfer coding"},
 		{"empty coding", status + "Transfer-Encoding:\r\n\r\n", "unsupported transfer coding"},
 		{"coding in HTTP/1.0", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.0"},
 

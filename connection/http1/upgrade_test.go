@@ -88,6 +88,19 @@ func TestUpgradeInMemory(t *testing.T) {
 	}
 }
 
+// Without Upgrade the connection is no more HTTP's either.
+func TestUpgradeNotTaken(t *testing.T) {
+	c := http1.NewConn(answering("HTTP/1.1 101 Switching Protocols\r\n\r\n"), false)
+	req := newRequest(t, "GET", "http://h/")
+	req.Header = http.Header{"Connection": {"upgrade"}, "Upgrade": {"x"}}
+	sendRequest(t, c, req)
+	final(t, c)
+	c.End()
+	if c.Reusable() {
+		t.Error("reusable")
+	}
+}
+
 // An Upgrade field alone, or a Connection option alone, does not ask for a 101.
 func TestHalfAskedUpgrade(t *testing.T) {
 	for _, header := range []http.Header{{"Upgrade": {"x"}}, {"Connection": {"upgrade"}}, {"Connection": {"upgrades"}, "Upgrade": {"x"}}} {
