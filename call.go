@@ -84,7 +84,7 @@ func (c *Client) newCall(req *http.Request, opts []CallOption, plain bool) *Call
 	if req != nil {
 		ctx = req.Context()
 	}
-	call.life.Init(ctx, &call.run.Infos)
+	call.life.Init(untraced(ctx), &call.run.Infos)
 	call.listener = c.listenerFor(call, listeners, ctx)
 	call.allocation.Init(call, call.listener, &call.life, c.database)
 	return call

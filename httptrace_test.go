@@ -107,12 +107,9 @@ func (l *hookLog) take(server *httptest.Server) (calls []string, fields map[stri
 	return calls, fields
 }
 
-func tracedRequest(t *testing.T, transport http.RoundTripper, log *hookLog, target string) *http.Request {
+func tracedRequest(t *testing.T, log *hookLog, target string) *http.Request {
 	t.Helper()
 	ctx := httptrace.WithClientTrace(t.Context(), log.trace())
-	if _, netHTTP := transport.(*http.Transport); !netHTTP {
-		ctx = untraced(ctx)
-	}
 	req, err := http.NewRequestWithContext(ctx, "GET", target, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +214,7 @@ func TestHooksAreCalledAsByNetHTTP(t *testing.T) {
 				defer server.Close()
 				transport := makeTransport(server)
 				for range max(test.times, 1) {
-					req := tracedRequest(t, transport, log, server.URL+test.path)
+					req := tracedRequest(t, log, server.URL+test.path)
 					if test.change != nil {
 						test.change(req, log)
 					}
@@ -280,7 +277,7 @@ func TestHooksAreCalledForEachHop(t *testing.T) {
 	}
 	defer client.Close()
 	log := &hookLog{}
-	resp, err := client.Do(tracedRequest(t, nil, log, server.URL+"/redirect"))
+	resp, err := client.Do(tracedRequest(t, log, server.URL+"/redirect"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +305,7 @@ func TestHooksOfABodyThatIsNotWanted(t *testing.T) {
 	}
 	defer client.Close()
 	transport := client.RoundTripper()
-	req := tracedRequest(t, transport, log, server.URL+"/refuse")
+	req := tracedRequest(t, log, server.URL+"/refuse")
 	req.Method, req.Body, req.ContentLength = "POST", io.NopCloser(strings.NewReader("body")), 4
 	req.Header.Set("Expect", "100-continue")
 	resp, err := transport.RoundTrip(req)
