@@ -29,14 +29,16 @@
 //
 // A read timeout bounds the head of a response as a whole and each Read of its
 // body; it does not run while the request is still being written. A write
-// timeout bounds each wait for the peer to take something. Both are never early
-// and at most a tenth or a second late, whichever is less. Deadline errors are
-// returned as the connection gives them: errors.Is(err, os.ErrDeadlineExceeded).
+// timeout bounds each wait for the peer to take something: anything on a socket
+// of the system, 16 KiB on TLS and other connections, where a write that was cut
+// off cannot go on. Both are never early and at most a tenth or a second late,
+// whichever is less. Deadline errors are returned as the connection gives them:
+// errors.Is(err, os.ErrDeadlineExceeded).
 //
 // # Strictness
 //
 // What a response may look like is decided once, in favour of being able to
-// tell where it ends: see splitFields, (*Conn).frame and (*body).nextChunk.
-// Everything that breaks a rule is a *wire.ProtocolError and ends the
-// connection.
+// tell where it ends: see parseStatusLine, splitFields, (*Conn).frame and
+// parseChunkLine. Everything that breaks a rule is a *wire.ProtocolError and ends
+// the connection.
 package http1
