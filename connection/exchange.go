@@ -38,8 +38,9 @@ type Exchange struct {
 	heard      bool // ResponseHeadersStart was sent
 	gaveUp     bool // ResponseFailed was sent
 
-	failed error   // the first failure of the codec
-	upload *upload // an HTTP/2 request body that is sent beside the response
+	failed error      // the first failure of the codec
+	step   event.Step // of failed
+	upload *upload    // an HTTP/2 request body that is sent beside the response
 
 	body        io.ReadCloser // the codec's
 	out         io.ReadCloser // what the response has; nil before
@@ -90,7 +91,8 @@ func (x *Exchange) explain(step event.Step, err error) error {
 		return cause
 	}
 	var own *wire.RequestBodyError
-	if errors.As(err, &own) || !errors.Is(err, os.ErrDeadlineExceeded) {
+	var known *event.TimeoutError
+	if errors.As(err, &own) || errors.As(err, &known) || !errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
 	}
 	after := x.terms.Exchange.ReadTimeout
@@ -135,12 +137,18 @@ func (x *Exchange) WriteRequestHeaders(req *http.Request, size int64, now bool) 
 	return nil
 }
 
+// fail notes the first failure of the exchange, and returns it in our words.
+func (x *Exchange) fail(step event.Step, err error) error {
+	err = x.explain(step, err)
+	if x.failed == nil {
+		x.failed, x.step = err, step
+	}
+	return err
+}
+
 // requestFailed reports a failure to write, once, in our words.
 func (x *Exchange) requestFailed(err error) error {
-	err = x.explain(event.StepWrite, err)
-	if x.failed == nil {
-		x.failed = err
-	}
+	err = x.fail(event.StepWrite, err)
 	x.sending = false
 	x.listener().RequestFailed(x.call(), err)
 	return err
@@ -217,10 +225,7 @@ func (x *Exchange) hear() {
 
 // responseFailed reports a failure to read, in our words.
 func (x *Exchange) responseFailed(err error) error {
-	err = x.explain(event.StepRead, err)
-	if x.failed == nil {
-		x.failed = err
-	}
+	err = x.fail(event.StepRead, err)
 	x.gaveUp = true
 	x.listener().ResponseFailed(x.call(), err)
 	return err

@@ -77,18 +77,10 @@ func (a *StreamAllocation) Fail(err error) Failure {
 
 // attemptOf is the record of an exchange that failed with err.
 func (a *StreamAllocation) attemptOf(x *Exchange, err error) Attempt {
-	step := event.StepWrite
-	if !x.sentAt.IsZero() && x.codec.Written() {
-		step = event.StepRead
-	}
-	var timeout *event.TimeoutError
-	if errors.As(err, &timeout) && timeout.Step != event.StepCall {
-		step = timeout.Step
-	}
 	return Attempt{
 		Addr:     x.conn.route.SocketAddr(),
 		Proxy:    x.conn.route.Shown,
-		Step:     step,
+		Step:     x.step,
 		Reused:   x.reused,
 		Written:  x.codec.Written(),
 		Duration: time.Since(x.began),

@@ -3,6 +3,7 @@ package connection
 import (
 	"errors"
 	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
 
@@ -62,8 +63,8 @@ func (x *Exchange) SendBodyWatching(req *http.Request) (*http.Response, error) {
 	n, err := x.send(req)
 	answered, unanswerable := watch.answered.Load(), watch.first.Load()
 	var own *wire.RequestBodyError
-	isOwn := errors.As(err, &own) && !answered && !unanswerable
-	if isOwn {
+	gaveUp := !answered && !unanswerable && (errors.As(err, &own) || errors.Is(err, os.ErrDeadlineExceeded))
+	if gaveUp {
 		x.interrupt() // nobody waits for an answer to half a request
 	}
 	<-watch.done
@@ -73,10 +74,11 @@ func (x *Exchange) SendBodyWatching(req *http.Request) (*http.Response, error) {
 	case answered:
 		x.requestFailed(errAnswered)
 	case unanswerable:
+		x.fail(event.StepRead, watch.err)
 		x.requestFailed(watch.err)
 	default:
 		err = x.requestFailed(err)
-		if isOwn {
+		if gaveUp {
 			watch.err = err
 		}
 		if watch.err != nil { // the failure to write stays the one that counts
