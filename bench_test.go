@@ -210,4 +210,3 @@ func BenchmarkAllocs(b *testing.B) {
 		}
 	}
 }
-
