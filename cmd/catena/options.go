@@ -82,7 +82,7 @@ func (o *options) addData(v string, plain bool) error {
 	if file && name == "" {
 		return errors.New("no file is named after @")
 	}
-	o.data = append(o.data, data{text: name, file: file, plain: plain})
+	o.data = append(o.data, data{text: name, file: file, plain: file && plain})
 	return nil
 }
 
