@@ -1,6 +1,7 @@
 package http2_test
 
 import (
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -102,7 +103,7 @@ func TestCancel(t *testing.T) {
 
 // start opens s and returns its id.
 func start(t *testing.T, p *peer, s *http2.Stream, size int64) uint32 {
-	if err := s.WriteRequestHeaders(request(t, "POST", "http://x.test/"), size); err != nil {
+	if err := errors.Join(s.WriteRequestHeaders(request(t, "POST", "http://x.test/"), size), s.Flush()); err != nil {
 		t.Error(err)
 		return 0
 	}

@@ -1,7 +1,6 @@
 package http2
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -20,12 +19,14 @@ const (
 	endlessStreams = 1000
 	// lastStreamID leaves some room below the end of the id space, 2^31-1.
 	lastStreamID = 1<<31 - 1<<10
-	probeTimeout = 5 * time.Second
+	// keptWaiters is how many waiters are kept for later streams.
+	keptWaiters = 128
 )
 
 var (
-	errClosed   = fmt.Errorf("the connection was closed: %w", net.ErrClosed)
-	errShutdown = errors.New("the connection was shut down")
+	errClosed    = fmt.Errorf("the connection was closed: %w", net.ErrClosed)
+	errExhausted = errors.New("the connection has used up its stream ids")
+	errShutdown  = errors.New("the connection was shut down")
 )
 
 // Conn is the client side of one HTTP/2 connection. It is safe for concurrent
@@ -34,50 +35,76 @@ var (
 // Its life has three one-way steps: it takes streams; it is retired, and takes
 // no more of them while those that are open go on; it is closed. A retired
 // connection closes by itself when its last stream ends.
+//
+// Locks: out.mu may be held while mu or a Stream's mu is taken; these two are
+// never held together. None is held over I/O, a callback or a wait.
 type Conn struct {
-	opts   Options
-	tap    *tap
-	engine *clientConn
-	// settled is closed when the server's SETTINGS are there, or never will be.
-	settled chan struct{}
-	// frames counts what the server sent.
-	frames atomic.Uint64
+	opts Options
+	nc   net.Conn
+	out  writer
+	in   reader
 
-	mu sync.Mutex // guards what follows; never held over I/O or a callback
+	// frames counts what the server sent, buffered the bytes of bodies that
+	// wait to be read, pinned the bytes of chunks that they lie in.
+	frames   atomic.Uint64
+	buffered atomic.Int64
+	pinned   atomic.Int64
+	// maxFrame is the largest payload the server takes.
+	maxFrame atomic.Int32
+	// lastRead is when the server sent something last, as the time since start;
+	// it is kept up where PINGs are sent.
+	start    time.Time
+	lastRead atomic.Int64
+
+	shutOnce sync.Once
+	shutErr  error
+
+	mu sync.Mutex // guards what follows
+	// streams are those that are open on the wire.
+	streams map[uint32]*Stream
 	// limit is what the server allows at once; reserved and open count slots
 	// of streams before and after their HEADERS were let go.
 	limit, reserved, open int
+	limited               bool        // by the server's word
 	greeted               bool        // SETTINGS are there
 	timer                 *time.Timer // of SettingsTimeout; nil: none, or over
+	waiting               []*waiter   // for SETTINGS
+	connect               bool        // SETTINGS_ENABLE_CONNECT_PROTOCOL came
 	lastOpened            uint32
 	// why is set when the connection is retired, failure when it is broken or
 	// closed. failure implies why.
 	why, failure error
 	bye          *goAway // the server's GOAWAY; nil: none came
-	note         string  // the engine's last error token
 	retired      []func(error)
-	// silentAt is frames as it was when a stream timed out without any sign of
-	// life; while it stays so, the connection gets no new streams.
-	silent   bool
-	silentAt uint64
-	probing  bool // a PING is out for it
+	waiters      []*waiter // to be used again
+
+	send    sendWindow
+	receive receiveWindow
+	grown   int64 // bytes that streams' windows have grown by
+	health  health
 }
 
 // NewConn takes nc over, writes the preface and SETTINGS to it and starts to
 // read. On an error nc is closed. It waits for these writes, for no answer.
 func NewConn(nc net.Conn, opts Options) (*Conn, error) {
-	c := &Conn{opts: opts.withDefaults(), limit: assumedStreams, settled: make(chan struct{})}
-	c.tap = newTap(nc, c)
+	c := &Conn{opts: opts.withDefaults(), nc: nc, limit: assumedStreams, start: time.Now()}
+	c.streams = make(map[uint32]*Stream)
+	c.maxFrame.Store(maxFrameLen)
+	c.send = sendWindow{conn: defaultWindow, initial: defaultWindow}
+	c.receive.avail = int64(c.opts.ConnWindow)
+	c.out.init(c)
+	c.in.init(c)
+	c.mu.Lock()
 	if d := c.opts.SettingsTimeout; d > 0 {
-		c.mu.Lock()
 		c.timer = time.AfterFunc(d, func() { c.settingsLate(d) })
-		c.mu.Unlock()
 	}
-	engine, err := newClientConn(c.tap, c.opts, c.engineNote)
-	if err != nil {
-		return nil, c.breakDown(err)
+	c.startPings()
+	c.mu.Unlock()
+	if err := c.out.open(c.opening()); err != nil {
+		c.shut(xhttp2.ErrCodeNo)
+		return nil, err
 	}
-	c.engine = engine
+	go c.in.run() // ends with the connection
 	return c, nil
 }
 
@@ -86,9 +113,6 @@ func NewConn(nc net.Conn, opts Options) (*Conn, error) {
 // the connection takes no new streams. It never waits. A reservation ends in
 // NewStream or Unreserve.
 func (c *Conn) Reserve() bool {
-	if !c.engine.usable() {
-		return false
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.healthyLocked() || c.reserved+c.open >= c.limit {
@@ -111,16 +135,13 @@ func (c *Conn) Unreserve() {
 // without a frame from it. It does no I/O: the reading goroutine has seen
 // whatever the server sent.
 func (c *Conn) Healthy() bool {
-	if !c.engine.usable() {
-		return false
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.healthyLocked()
 }
 
 func (c *Conn) healthyLocked() bool {
-	return c.why == nil && (!c.silent || c.frames.Load() != c.silentAt)
+	return c.why == nil && (!c.health.silent || c.frames.Load() != c.health.silentAt)
 }
 
 // OnRetire has f called once when the connection takes no more streams, with
@@ -144,32 +165,31 @@ func (c *Conn) OnRetire(f func(err error)) {
 // returns the same.
 func (c *Conn) Close() error {
 	c.fail(errClosed)
-	return c.tap.shut(xhttp2.ErrCodeNo)
+	return c.shut(xhttp2.ErrCodeNo)
 }
 
 // Shutdown retires the connection: it is closed, after a GOAWAY, as soon as no
 // stream is open, which for an idle connection is at once.
 func (c *Conn) Shutdown() { c.retire(errShutdown) }
 
-// admit turns the reservation of a stream into an open slot. Until SETTINGS are
-// there only one stream goes ahead: how many more the server allows is not
-// known, and to exceed it costs refusals (RFC 9113 5.1.2).
-func (c *Conn) admit(ctx context.Context) error {
+// admit turns the reservation of s into an open slot. Until SETTINGS are there
+// only one stream goes ahead: how many more the server allows is not known, and
+// to exceed it costs refusals (RFC 9113 5.1.2).
+func (c *Conn) admit(s *Stream) error {
+	var dl deadline
 	for {
 		c.mu.Lock()
 		switch {
 		case c.why != nil:
 			why := c.why
 			c.mu.Unlock()
-			return &wire.UnprocessedError{Err: fmt.Errorf("no new stream: %w", why), Shutdown: true}
+			return unopened(why)
 		case !c.greeted && c.open > 0:
 			c.mu.Unlock()
-			select {
-			case <-c.settled:
-				continue
-			case <-ctx.Done():
-				return context.Cause(ctx)
+			if err := c.awaitSettings(s, &dl); err != nil {
+				return err
 			}
+			continue
 		case c.open >= c.limit:
 			limit := c.limit
 			c.mu.Unlock()
@@ -177,40 +197,95 @@ func (c *Conn) admit(ctx context.Context) error {
 		}
 		c.reserved = max(c.reserved-1, 0)
 		c.open++
+		s.r = c.waiterLocked()
 		c.mu.Unlock()
 		return nil
 	}
 }
 
-// release gives an open slot back. The last one closes a retired connection.
-func (c *Conn) release() {
+// awaitSettings waits until SETTINGS are there or never will be.
+func (c *Conn) awaitSettings(s *Stream, dl *deadline) error {
+	w, err := s.writerWait(dl)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	settled := c.greeted || c.why != nil
+	if !settled {
+		c.waiting = append(c.waiting, w)
+	}
+	c.mu.Unlock()
+	if settled {
+		return nil
+	}
+	<-w.ch
+	return nil
+}
+
+// unopened is the error of a request of which nothing was written, because the
+// connection takes no more streams.
+func unopened(why error) error {
+	return &wire.UnprocessedError{Err: fmt.Errorf("no new stream: %w", why), Shutdown: true}
+}
+
+// register gives s the next id. out.mu is held, so that ids go out in order.
+func (c *Conn) register(s *Stream) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.why != nil {
+		return unopened(c.why)
+	}
+	c.streams[s.id] = s
+	c.lastOpened = s.id
+	s.sendWindow = c.send.initial
+	return nil
+}
+
+// forget takes s off the wire's streams: neither side sends on it any more.
+func (c *Conn) forget(s *Stream) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.streams, s.id)
+	c.grown -= s.grown
+	s.grown = 0
+}
+
+// release gives an open slot back, with the waiters that belong to it. The last
+// one closes a retired connection.
+func (c *Conn) release(r, w *waiter) {
 	c.mu.Lock()
 	c.open--
+	c.keepLocked(r)
+	c.keepLocked(w)
+	if c.open == 0 {
+		c.waiters = c.waiters[:min(len(c.waiters), 2)]
+	}
 	last := c.open == 0 && c.why != nil
 	why := c.why
 	c.mu.Unlock()
 	if last {
 		c.fail(why)
-		c.tap.shut(xhttp2.ErrCodeNo)
+		c.shut(xhttp2.ErrCodeNo)
 	}
 }
 
-// opened names the stream whose HEADERS the engine has just written, 0 if they
-// did not reach the socket, and reports whether the write went well. It is
-// called before the engine writes again.
-func (c *Conn) opened() (id uint32, whole bool) {
-	id, whole = c.tap.lastOpened()
-	c.mu.Lock()
-	fresh := id > c.lastOpened
-	if fresh {
-		c.lastOpened = id
+func (c *Conn) waiterLocked() *waiter {
+	n := len(c.waiters)
+	if n == 0 {
+		return newWaiter()
 	}
-	c.mu.Unlock()
-	if !fresh {
-		return 0, false
+	w := c.waiters[n-1]
+	c.waiters[n-1] = nil
+	c.waiters = c.waiters[:n-1]
+	return w
+}
+
+func (c *Conn) keepLocked(w *waiter) {
+	if w == nil {
+		return
 	}
-	if id >= lastStreamID {
-		c.retire(errors.New("the connection has used up its stream ids"))
+	w.quiet()
+	if len(c.waiters) < keptWaiters {
+		c.waiters = append(c.waiters, w)
 	}
-	return id, whole
 }

@@ -11,6 +11,8 @@ const (
 	defaultMaxHeaderFields = 1000
 	defaultSettingsTimeout = 10 * time.Second
 	defaultWriteTimeout    = 10 * time.Second
+	defaultStreamWindow    = 16 << 20
+	defaultConnWindow      = 64 << 20
 )
 
 // Options are the terms of a connection, for its whole life.
@@ -38,6 +40,18 @@ type Options struct {
 	// written before the connection is given up: a peer has to read frames at
 	// all times, whatever its windows say. 0 means 10 s, less than 0 none.
 	WriteTimeout time.Duration
+
+	// ConnWindow is how many bytes of bodies the server may have sent that
+	// nobody has read yet, of all streams together; it bounds the memory that
+	// bodies take. 0 means 64 MiB, and less than 1 MiB means 1 MiB.
+	ConnWindow int
+
+	// StreamWindow is the same for one stream whose body is being read. A
+	// stream starts with less (512 KiB at most) and gets more as its reader
+	// takes what came, up to StreamWindow and as long as half of ConnWindow is
+	// left for streams that nobody reads: they must not hold back the others. 0
+	// means 16 MiB.
+	StreamWindow int
 }
 
 // withDefaults puts numbers where o has zeros, and zero where it says none.
@@ -54,6 +68,14 @@ func (o Options) withDefaults() Options {
 	if o.WriteTimeout == 0 {
 		o.WriteTimeout = defaultWriteTimeout
 	}
+	if o.ConnWindow == 0 {
+		o.ConnWindow = defaultConnWindow
+	}
+	if o.StreamWindow <= 0 {
+		o.StreamWindow = defaultStreamWindow
+	}
+	o.ConnWindow = min(max(o.ConnWindow, 1<<20), maxWindow)
+	o.StreamWindow = min(o.StreamWindow, o.ConnWindow)
 	o.SettingsTimeout = max(o.SettingsTimeout, 0)
 	o.WriteTimeout = max(o.WriteTimeout, 0)
 	o.PingInterval = max(o.PingInterval, 0)
@@ -67,3 +89,6 @@ func (o Options) headerListSize() uint32 {
 	n := int64(o.MaxHeaderBytes) + 32*int64(o.MaxHeaderFields)
 	return uint32(min(n, math.MaxUint32-1))
 }
+
+// firstWindow is the size of a stream's window at first.
+func (o Options) firstWindow() int { return min(firstWindow, o.StreamWindow) }

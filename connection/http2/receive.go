@@ -1,43 +1,61 @@
 package http2
 
 import (
-	"io"
 	"net/http"
-	"strconv"
+	"os"
 	"time"
-
-	"github.com/catena-http/catena/internal/wire"
 )
+
+// readWait is one wait for the server.
+type readWait struct {
+	begun  bool
+	frames uint64 // that had come when it began
+	deadline
+}
+
+// parkReader waits until somebody wakes the response's side. The read timeout
+// runs once the request is complete: until then the server may rightly be
+// silent. When it is over, the stream is ended and parkReader reports false. mu
+// is held at the call and afterwards.
+func (s *Stream) parkReader(wait *readWait) bool {
+	if !wait.begun {
+		wait.begun, wait.frames = true, s.c.frames.Load()
+	}
+	late := s.sent && wait.over(s.r, s.x.ReadTimeout)
+	s.mu.Unlock()
+	if late {
+		s.c.timedOut(wait.frames)
+		s.fail(os.ErrDeadlineExceeded)
+	} else {
+		<-s.r.ch
+	}
+	s.mu.Lock()
+	return !late
+}
 
 // AwaitResponse waits at most d for the first head, interim ones included, and
 // reports whether one is there. Silence is false and nil.
 func (s *Stream) AwaitResponse(d time.Duration) (bool, error) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	for silent := false; ; {
-		if s.interims.waiting() {
+	if err := s.flushHeld(); err != nil {
+		return false, err
+	}
+	var dl deadline
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		switch {
+		case s.cause != nil:
+			return false, s.cause
+		case s.hasFinal || len(s.interim) > 0:
 			return true, nil
+		case s.failure != nil:
+			return false, s.failure
+		case d <= 0 || dl.over(s.r, d):
+			return false, nil
 		}
-		select {
-		case <-s.dead:
-			return false, s.ended()
-		case <-s.answered:
-			if s.err == nil || s.interims.waiting() {
-				return true, nil
-			}
-			return false, s.explain(s.err)
-		default:
-			if silent {
-				return false, nil
-			}
-		}
-		select {
-		case <-s.interims.ready:
-		case <-s.answered:
-		case <-s.dead:
-		case <-timer.C:
-			silent = true // unless something came in the same moment
-		}
+		s.mu.Unlock()
+		<-s.r.ch
+		s.mu.Lock()
 	}
 }
 
@@ -49,132 +67,84 @@ func (s *Stream) AwaitResponse(d time.Duration) (bool, error) {
 // The response's Request is nil. Its Trailer is filled when the body is at its
 // end; a copy of the Response does not see trailers that were not declared.
 func (s *Stream) ReadResponseHeaders(started func()) (*http.Response, error) {
-	if s.final {
+	if s.accepted {
 		return nil, errNoHead
 	}
-	if started == nil {
-		started = func() {}
-	}
-	s.startWait()
-	defer s.stopWait()
-	for {
-		if resp := s.interims.take(); resp != nil {
-			started()
-			return resp, nil
-		}
-		select {
-		case <-s.interims.ready:
-		case <-s.dead:
-			return nil, s.ended()
-		case <-s.answered:
-			if s.interims.waiting() {
-				continue
-			}
-			if s.err != nil {
-				return nil, s.explain(s.err)
-			}
-			started()
-			return s.accept(s.resp)
-		}
-	}
-}
-
-// accept checks the final head and gives it its body.
-func (s *Stream) accept(resp *http.Response) (*http.Response, error) {
-	s.final = true
-	if err := s.checkHead(resp); err != nil {
-		s.fail(err)
+	if err := s.flushHeld(); err != nil {
 		return nil, err
 	}
-	resp.Request, resp.TLS = nil, nil
-	ended := endedWithHead(resp)
-	bodiless := s.method == http.MethodHead || !bodyAllowed(resp.StatusCode)
-	switch {
-	case bodiless && ended, ended && resp.ContentLength <= 0:
-		s.responseComplete()
-		resp.Body = http.NoBody
-		return resp, nil
-	case ended:
-		err := &wire.ProtocolError{
-			Reason: "the response ended before its content of " + strconv.FormatInt(resp.ContentLength, 10) + " bytes",
-			Err:    io.ErrUnexpectedEOF,
-		}
-		resp.Body = &body{s: s, resp: resp, rc: s.content, err: err}
-		return resp, nil
-	}
-	b := &body{s: s, resp: resp, rc: s.content, left: resp.ContentLength, empty: bodiless}
-	resp.Body = b
-	if (bodiless || resp.ContentLength == 0) && s.clock.complete() {
-		// The end of the stream comes in a frame of its own: see it now, so
-		// that what has no body needs no reader.
-		return s.drainEmpty(b)
-	}
-	return resp, nil
-}
-
-func (s *Stream) drainEmpty(b *body) (*http.Response, error) {
-	var one [1]byte
-	if _, err := b.read(one[:]); err != io.EOF {
+	h, interim, err := s.nextHead()
+	if err != nil {
 		return nil, err
 	}
-	b.resp.Body = http.NoBody
-	return b.resp, nil
+	if started != nil {
+		started()
+	}
+	if interim {
+		return interimResponse(h), nil
+	}
+	return s.accept(h)
 }
 
-// responseComplete notes that nothing more of the response is to come.
-func (s *Stream) responseComplete() {
+// nextHead waits for a head.
+func (s *Stream) nextHead() (h head, interim bool, err error) {
+	var wait readWait
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.received = true
-}
-
-// checkHead checks what the engine leaves unchecked of a final head.
-func (s *Stream) checkHead(resp *http.Response) error {
-	if resp.StatusCode < 200 || resp.StatusCode > 999 || len(resp.Status) < 4 || resp.Status[3] != ' ' {
-		return wire.Protocolf("malformed :status %.64q", resp.Status)
-	}
-	if resp.StatusCode == http.StatusNoContent && resp.ContentLength > 0 {
-		return wire.Protocolf("a 204 response announces content of %d bytes", resp.ContentLength)
-	}
-	return s.checkSize("response head", resp.Header)
-}
-
-// checkInterim checks an interim head.
-func (s *Stream) checkInterim(resp *http.Response) error {
-	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return wire.Protocolf("a 101 response, which HTTP/2 does not have")
-	}
-	return s.checkSize("interim head", resp.Header)
-}
-
-// checkSize holds the fields of h against the exchange's limits. 0 is no limit
-// beyond the connection's.
-func (s *Stream) checkSize(what string, h http.Header) error {
-	fields, bytes := headerSize(h)
-	if limit := s.x.MaxHeaderFields; limit > 0 && fields > limit {
-		return wire.Protocolf("%s of %d fields, more than the %d allowed", what, fields, limit)
-	}
-	if limit := s.x.MaxHeaderBytes; limit > 0 && bytes > limit {
-		return wire.Protocolf("%s of %d bytes, more than the %d allowed", what, bytes, limit)
-	}
-	return nil
-}
-
-// headerSize counts the fields of h and the bytes of their names and values.
-func headerSize(h http.Header) (fields, bytes int) {
-	for name, values := range h {
-		for _, v := range values {
-			fields++
-			bytes += len(name) + len(v)
+	for {
+		switch {
+		case s.cause != nil:
+			return head{}, false, s.cause
+		case len(s.interim) > 0:
+			h = s.interim[0]
+			s.interim[0], s.interim = head{}, s.interim[1:]
+			s.interimSize -= h.size
+			return h, true, nil
+		case s.hasFinal:
+			return s.final, false, nil
+		case s.failure != nil:
+			return head{}, false, s.failure
+		}
+		if !s.parkReader(&wait) {
+			return head{}, false, os.ErrDeadlineExceeded
 		}
 	}
-	return fields, bytes
 }
 
-// bodyAllowed reports whether a response with this status has content (RFC
-// 9110 6.4.1).
-func bodyAllowed(status int) bool {
-	return status != http.StatusNoContent && status != http.StatusNotModified
+// accept makes the final response.
+func (s *Stream) accept(h head) (*http.Response, error) {
+	s.accepted = true
+	resp := &s.resp
+	h.fill(resp)
+	resp.Body = (*body)(s)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	resp.ContentLength = s.length
+	if s.length < 0 && s.headEnded && s.method != http.MethodHead {
+		resp.ContentLength = 0
+	}
+	// Where there can be no content, the end may come in a frame of its own: see
+	// it now, so that what has no body needs no reader.
+	var wait readWait
+	for empty := (s.bodiless || s.length == 0) && s.sent; ; {
+		switch {
+		case s.cause != nil:
+			return nil, s.cause
+		case empty && s.failure != nil:
+			return nil, s.failure
+		case s.recvEnd && (empty || s.headEnded):
+			resp.Body = http.NoBody
+			if s.trailer != nil {
+				resp.Trailer = addTrailers(resp.Trailer, s.trailer.f)
+				s.trailer.free()
+				s.trailer = nil
+			}
+			return resp, nil
+		case !empty:
+			return resp, nil
+		}
+		if !s.parkReader(&wait) {
+			return nil, os.ErrDeadlineExceeded
+		}
+	}
 }
-
-func statusLine(code int) string { return strconv.Itoa(code) + " " + http.StatusText(code) }

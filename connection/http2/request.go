@@ -3,43 +3,51 @@ package http2
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
 )
 
-// outgoing makes the message that goes on the wire of req. The result shares
-// no map and no URL with req, whose owner may change it once the exchange is
-// over.
-func outgoing(req *http.Request, secure bool) (*http.Request, error) {
-	if req.URL == nil {
-		return nil, errors.New("request has no URL")
-	}
-	host, err := authority(req)
-	if err != nil {
-		return nil, err
-	}
-	header, err := requestHeader(req.Header)
-	if err != nil {
-		return nil, err
-	}
-	trailer, err := trailerFields(req.Trailer)
-	if err != nil {
-		return nil, err
-	}
-	scheme := "http"
+// A message is what goes on the wire of a request. It shares the request's
+// maps, and is not kept beyond WriteRequestHeaders.
+type message struct {
+	method, scheme, authority, path string
+	header, trailer                 http.Header
+}
+
+// outgoing checks req and makes the message of it.
+func outgoing(req *http.Request, secure bool) (message, error) {
+	m := message{method: req.Method, scheme: "http", header: req.Header}
 	if secure {
-		scheme = "https"
+		m.scheme = "https"
 	}
-	return &http.Request{
-		Method:  req.Method,
-		URL:     target(req.URL, scheme, host),
-		Host:    host,
-		Header:  header,
-		Trailer: trailer,
-	}, nil
+	if m.method == "" {
+		m.method = http.MethodGet
+	}
+	if !httpguts.ValidHeaderFieldName(m.method) {
+		return m, fmt.Errorf("method %q can not be sent", m.method)
+	}
+	if req.URL == nil {
+		return m, errors.New("request has no URL")
+	}
+	var err error
+	if m.authority, err = authority(req); err != nil {
+		return m, err
+	}
+	if m.path, err = path(req.URL); err != nil {
+		return m, err
+	}
+	for name, values := range req.Header {
+		if err := validField(name, values); err != nil {
+			return m, err
+		}
+	}
+	m.trailer, err = trailerFields(req.Trailer)
+	return m, err
 }
 
 // authority is the value of :authority (RFC 9113 8.3.1), without the zone of
@@ -64,62 +72,68 @@ func authority(req *http.Request) (string, error) {
 	return ascii, nil
 }
 
-// target keeps of u what makes :path. An opaque part in absolute form
-// ("//host/path") loses its authority, which HTTP/2 has a field for.
-func target(u *url.URL, scheme, host string) *url.URL {
-	out := &url.URL{
-		Scheme: scheme, Host: host, Opaque: u.Opaque,
-		Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery, ForceQuery: u.ForceQuery,
-	}
-	if rest, absolute := strings.CutPrefix(u.Opaque, "//"); absolute {
-		out.Opaque = "/"
-		if slash := strings.IndexByte(rest, '/'); slash >= 0 {
-			out.Opaque = rest[slash:]
+// path is the value of :path. An opaque part in absolute form ("//host/path")
+// loses its authority, which HTTP/2 has a field for.
+func path(u *url.URL) (string, error) {
+	p := u.EscapedPath()
+	if u.Opaque != "" {
+		p = u.Opaque
+		if rest, absolute := strings.CutPrefix(p, "//"); absolute {
+			p = "/"
+			if slash := strings.IndexByte(rest, '/'); slash >= 0 {
+				p = rest[slash:]
+			}
 		}
 	}
-	return out
+	if p == "" {
+		p = "/"
+	}
+	if u.ForceQuery || u.RawQuery != "" {
+		p += "?" + u.RawQuery
+	}
+	if p[0] != '/' && p != "*" {
+		return "", fmt.Errorf("%q can not be sent as a :path", p)
+	}
+	for i := range len(p) {
+		if p[i] <= ' ' || p[i] == 0x7f {
+			return "", fmt.Errorf("%q can not be sent as a :path", p)
+		}
+	}
+	return p, nil
 }
 
-// connectionFields are the fields that speak of an HTTP/1.1 connection or of
-// its framing (RFC 9113 8.2.2), and those that the engine writes itself.
-var connectionFields = map[string]bool{
-	"connection":        true,
-	"content-length":    true,
-	"host":              true,
-	"http2-settings":    true,
-	"keep-alive":        true,
-	"proxy-connection":  true,
-	"te":                true, // except for "trailers"
-	"trailer":           true,
-	"transfer-encoding": true,
-	"upgrade":           true,
+// connectionField reports whether a field speaks of an HTTP/1.1 connection or of
+// its framing (RFC 9113 8.2.2), or is written by us.
+func connectionField(lower string) bool {
+	switch lower {
+	case "connection", "content-length", "host", "http2-settings", "keep-alive", "proxy-connection",
+		"te", // except for "trailers"
+		"trailer", "transfer-encoding", "upgrade":
+		return true
+	}
+	return false
 }
 
-// requestHeader copies h without its connection-specific fields. The one thing
-// it refuses is what could not be told apart from other fields on the wire.
-func requestHeader(h http.Header) (http.Header, error) {
-	// A User-Agent without values keeps the engine from sending its own.
-	out := http.Header{"User-Agent": nil}
-	for name, values := range h {
-		if err := validField(name, values); err != nil {
-			return nil, err
+// sends returns the values of a field that are sent.
+func (m *message) sends(lower string, values []string) []string {
+	switch {
+	case lower == "te":
+		if httpguts.HeaderValuesContainsToken(values, "trailers") {
+			return trailersOnly
 		}
-		lower := strings.ToLower(name)
-		switch {
-		case lower == "te":
-			if httpguts.HeaderValuesContainsToken(values, "trailers") {
-				out["Te"] = []string{"trailers"}
-			}
-		case lower == "user-agent":
-			if len(values) > 0 && values[0] != "" {
-				out["User-Agent"] = values[:1:1]
-			}
-		case !connectionFields[lower] && !nominated(h, lower):
-			out[name] = append([]string(nil), values...)
+		return nil
+	case lower == "user-agent":
+		if len(values) == 0 || values[0] == "" {
+			return nil
 		}
+		return values[:1]
+	case connectionField(lower) || nominated(m.header, lower):
+		return nil
 	}
-	return out, nil
+	return values
 }
+
+var trailersOnly = []string{"trailers"}
 
 // nominated reports whether h's Connection field lists name, which makes it a
 // field of this connection (RFC 9110 7.6.1).
@@ -139,7 +153,7 @@ func trailerFields(h http.Header) (http.Header, error) {
 		if err := validField(name, values); err != nil {
 			return nil, err
 		}
-		if !connectionFields[strings.ToLower(name)] {
+		if !connectionField(lowerName(name)) {
 			out[name] = append([]string(nil), values...)
 		}
 	}
@@ -159,3 +173,27 @@ func validField(name string, values []string) error {
 	}
 	return nil
 }
+
+// lowerNames has the fields that requests usually have.
+var lowerNames = func() map[string]string {
+	names := make(map[string]string)
+	for _, lower := range strings.Fields(`accept accept-charset accept-encoding accept-language authorization
+		cache-control content-encoding content-language content-length content-type cookie date expect forwarded from
+		grpc-accept-encoding grpc-encoding grpc-timeout host idempotency-key if-match if-modified-since if-none-match
+		if-range if-unmodified-since origin pragma proxy-authorization range referer te trailer traceparent tracestate
+		transfer-encoding upgrade user-agent via x-forwarded-for x-forwarded-host x-forwarded-proto x-request-id
+		connection keep-alive proxy-connection`) {
+		names[http.CanonicalHeaderKey(lower)] = lower
+	}
+	return names
+}()
+
+// lowerName is the name of a field as HTTP/2 has it.
+func lowerName(name string) string {
+	if lower, ok := lowerNames[name]; ok {
+		return lower
+	}
+	return strings.ToLower(name)
+}
+
+func sortedNames(h http.Header) []string { return slices.Sorted(maps.Keys(h)) }

@@ -4,12 +4,40 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"strings"
+	"net"
+	"time"
 
 	"github.com/catena-http/catena/internal/wire"
 	xhttp2 "golang.org/x/net/http2"
 )
+
+// forceClose is how long a TLS close_notify may take before the socket below is
+// closed.
+const forceClose = 250 * time.Millisecond
+
+// A violationError is the server's breach of HTTP/2, to which the connection
+// ends with a code.
+type violationError struct {
+	wire.ProtocolError
+	code xhttp2.ErrCode
+}
+
+// Unwrap shows the ProtocolError to errors.As.
+func (e *violationError) Unwrap() error { return &e.ProtocolError }
+
+// violation makes the error of a connection that ends with code.
+func (c *Conn) violation(code xhttp2.ErrCode, format string, args ...any) error {
+	return &violationError{
+		ProtocolError: wire.ProtocolError{Reason: fmt.Sprintf("the server broke HTTP/2: %v (%s)", code, fmt.Sprintf(format, args...))},
+		code:          code,
+	}
+}
+
+// violate ends the connection for a violation found outside of the reading
+// goroutine, or in the midst of its work.
+func (c *Conn) violate(code xhttp2.ErrCode, format string, args ...any) {
+	c.breakDown(c.violation(code, format, args...))
+}
 
 // retire stops new streams, tells so and, where none is open, closes.
 func (c *Conn) retire(why error) {
@@ -21,6 +49,7 @@ func (c *Conn) retire(why error) {
 	c.why = why
 	told := c.retired
 	c.retired = nil
+	c.wakeWaitingLocked()
 	idle := c.open == 0
 	c.mu.Unlock()
 	for _, f := range told {
@@ -28,24 +57,29 @@ func (c *Conn) retire(why error) {
 	}
 	if idle {
 		c.fail(why)
-		c.tap.shut(xhttp2.ErrCodeNo)
+		c.shut(xhttp2.ErrCodeNo)
 	}
 }
 
-// fail records why the connection is broken or closed and retires it. The
-// first reason stays; it is returned.
+// fail records why the connection is broken or closed, ends every stream with
+// that and retires the connection. The first reason stays; it is returned.
 func (c *Conn) fail(err error) error {
 	c.mu.Lock()
-	first := c.failure == nil
-	if first {
+	var streams []*Stream
+	if c.failure == nil {
 		c.failure = err
-		if !c.greeted {
-			c.settleLocked()
+		c.endSettingsLocked()
+		c.health.stop()
+		for _, s := range c.streams {
+			streams = append(streams, s)
 		}
 	}
 	err = c.failure
 	c.mu.Unlock()
 	c.retire(err)
+	for _, s := range streams {
+		s.lost(err)
+	}
 	return err
 }
 
@@ -54,13 +88,13 @@ func (c *Conn) fail(err error) error {
 // the streams get.
 func (c *Conn) breakDown(err error) error {
 	code := xhttp2.ErrCodeNo
-	if pe := (*wire.ProtocolError)(nil); errors.As(err, &pe) {
-		code = xhttp2.ErrCodeProtocol
+	if ve := (*violationError)(nil); errors.As(err, &ve) {
+		code = ve.code
 	} else {
 		err = c.describe(err)
 	}
 	err = c.fail(err)
-	c.tap.shut(code)
+	c.shut(code)
 	return err
 }
 
@@ -75,53 +109,12 @@ func (c *Conn) describe(err error) error {
 		return fmt.Errorf("the server closed the connection after %v: %w", bye, io.ErrUnexpectedEOF)
 	case end:
 		return fmt.Errorf("the server closed the connection: %w", io.ErrUnexpectedEOF)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("the server took no data for %v", c.opts.WriteTimeout)
+	case errors.Is(err, errStuck):
+		return err
 	case bye != nil:
 		return fmt.Errorf("the connection failed after %v: %w", bye, err)
 	}
 	return fmt.Errorf("the connection failed: %w", err)
-}
-
-// engineNote keeps the token of the engine's last error. It says what was wrong
-// with a frame where the error itself has the code alone.
-func (c *Conn) engineNote(token string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.note = token
-}
-
-// engineClosed is called when the engine gives up. Where nothing else is known
-// to be wrong, the server broke the protocol: the engine says so to streams
-// only.
-func (c *Conn) engineClosed() error {
-	c.mu.Lock()
-	note, known := c.note, c.why != nil
-	c.mu.Unlock()
-	switch {
-	case note == lostPing:
-		c.fail(fmt.Errorf("the server did not answer a PING for %v", c.opts.PingInterval))
-	case known:
-		c.fail(c.reason())
-	case note == resetByPeer:
-		c.fail(errors.New("the server reset a stream with PROTOCOL_ERROR"))
-	default:
-		c.fail(c.violation(xhttp2.ErrCodeProtocol))
-		return c.tap.shut(xhttp2.ErrCodeProtocol)
-	}
-	return c.tap.shut(xhttp2.ErrCodeNo)
-}
-
-// violation is the error of a connection that the engine ended with code, with
-// the engine's token for the frame where it noted one.
-func (c *Conn) violation(code xhttp2.ErrCode) *wire.ProtocolError {
-	c.mu.Lock()
-	note := c.note
-	c.mu.Unlock()
-	if detail, ok := strings.CutPrefix(note, "frame_"); ok {
-		return wire.Protocolf("the server broke HTTP/2: %v (%s)", code, strings.ReplaceAll(detail, "_", " "))
-	}
-	return wire.Protocolf("the server broke HTTP/2: %v", code)
 }
 
 // reason returns why the connection takes no more streams.
@@ -134,9 +127,15 @@ func (c *Conn) reason() error {
 	return c.why
 }
 
-// broken returns why the connection is broken or closed; nil: it is not.
-func (c *Conn) broken() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.failure
+// shut closes the socket, once, after a GOAWAY with code if it can be written.
+func (c *Conn) shut(code xhttp2.ErrCode) error {
+	c.shutOnce.Do(func() {
+		c.out.goodbye(code)
+		if inner, ok := c.nc.(interface{ NetConn() net.Conn }); ok {
+			force := time.AfterFunc(forceClose, func() { inner.NetConn().Close() })
+			defer force.Stop()
+		}
+		c.shutErr = c.nc.Close()
+	})
+	return c.shutErr
 }

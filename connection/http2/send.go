@@ -4,16 +4,33 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
-	"os"
 	"sync"
 
 	"github.com/catena-http/catena/internal/wire"
 	xhttp2 "golang.org/x/net/http2"
 )
 
-var errUnfinished = errors.New("the request body was not finished")
+const (
+	// joined is the largest piece of a body that is copied into a batch, and so
+	// shares a write with what else there is.
+	joined = 16 << 10
+	// burst is how much of a body is written at a time at most. With a frame's
+	// header in front it fills whole TLS records.
+	burst = 64<<10 - frameHeaderLen
+)
+
+// A bulk is memory for a burst, behind the header of its first frame. The header
+// of a later frame is written over what was sent before.
+type bulk [frameHeaderLen + burst]byte
+
+var bulks = sync.Pool{New: func() any { return new(bulk) }}
+
+// dataMark is where in a batch the last frame of a body lies.
+type dataMark struct {
+	batch uint64 // 0: nowhere
+	at    int
+}
 
 // Write sends bytes of the request's body as the server's windows allow. Each
 // wait for a window is bounded by the exchange's write timeout. More bytes than
@@ -21,26 +38,126 @@ var errUnfinished = errors.New("the request body was not finished")
 // sent, and the stream is reset. Where the server answered and wants no more,
 // the error is a *wire.StreamResetError with code NO_ERROR and the response is
 // there to be read.
+//
+// The last bytes of a body of known length may wait for FinishRequest.
 func (s *Stream) Write(p []byte) (int, error) {
-	if s.up == nil {
-		if len(p) == 0 {
-			return 0, nil
+	if err := s.fits(len(p)); err != nil {
+		return 0, err
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if len(p) <= joined {
+		return s.writePieces(p, s.join)
+	}
+	buf := bulks.Get().(*bulk)
+	defer bulks.Put(buf)
+	sent := 0
+	for sent < len(p) {
+		n := copy(buf[frameHeaderLen:], p[sent:])
+		n, err := s.writeBulk(buf, n)
+		sent += n
+		if err != nil {
+			return sent, err
 		}
-		return 0, s.badBody(errors.New("longer than the declared 0 bytes"))
 	}
-	if s.up.size >= 0 && int64(len(p)) > s.up.left {
-		return 0, s.badBody(fmt.Errorf("longer than the declared %d bytes", s.up.size))
+	return sent, nil
+}
+
+// fits checks n more bytes against the declared length.
+func (s *Stream) fits(n int) error {
+	if s.size == 0 && n > 0 {
+		return s.badBody(errors.New("longer than the declared 0 bytes"))
 	}
-	n, err := s.up.write(p)
-	switch err {
-	case nil:
-		return n, nil
-	case errUploadStopped:
-		return n, s.whyStopped()
-	case os.ErrDeadlineExceeded:
-		s.writeTimedOut()
+	if s.size > 0 && int64(n) > s.left {
+		return s.badBody(fmt.Errorf("longer than the declared %d bytes", s.size))
 	}
-	return n, err
+	return nil
+}
+
+// writePieces sends p in pieces as large as the windows allow, by send.
+func (s *Stream) writePieces(p []byte, send func(p []byte) error) (int, error) {
+	sent := 0
+	for sent < len(p) {
+		n, err := s.takeWindow(len(p) - sent)
+		if err != nil {
+			return sent, err
+		}
+		if s.size > 0 {
+			s.left -= int64(n)
+		}
+		if err := send(p[sent : sent+n]); err != nil {
+			return sent, err
+		}
+		sent += n
+	}
+	return sent, nil
+}
+
+// writeBulk sends the n bytes that stand in buf behind a frame's header.
+func (s *Stream) writeBulk(buf *bulk, n int) (int, error) {
+	at := 0
+	return s.writePieces(buf[frameHeaderLen:frameHeaderLen+n], func(p []byte) error {
+		err := s.c.out.burst(s, buf[at:at+frameHeaderLen+len(p)])
+		at += len(p)
+		return err
+	})
+}
+
+// join adds p, of joined bytes at most, to the batch. The end of a body stays
+// there until FinishRequest.
+func (s *Stream) join(p []byte) error {
+	w := &s.c.out
+	w.mu.Lock()
+	if len(w.pending) > fullBatch {
+		w.mu.Unlock()
+		buf := bulks.Get().(*bulk)
+		defer bulks.Put(buf)
+		n := copy(buf[frameHeaderLen:], p)
+		return w.burst(s, buf[:frameHeaderLen+n])
+	}
+	for limit := int(s.c.maxFrame.Load()); len(p) > 0; {
+		n := min(len(p), limit)
+		s.last = dataMark{w.batch, len(w.pending)}
+		w.pending = appendFrameHeader(w.pending, n, xhttp2.FrameData, 0, s.id)
+		w.pending = append(w.pending, p[:n]...)
+		p = p[n:]
+	}
+	w.sentData.Add(1)
+	if s.size > 0 && s.left == 0 {
+		s.held.Store(true)
+		w.mu.Unlock()
+		return nil
+	}
+	s.held.Store(false)
+	if w.joinLocked() {
+		return w.lead(s)
+	}
+	return nil
+}
+
+// burst writes the batch and then b: a piece of a body with room for a frame's
+// header in front of it.
+func (w *writer) burst(s *Stream, b []byte) error {
+	if err := w.acquire(s); err != nil {
+		return err
+	}
+	defer w.yield()
+	s.held.Store(false)
+	w.sentData.Add(1)
+	for limit := int(w.c.maxFrame.Load()); ; {
+		if err := w.writePending(); err != nil {
+			return err
+		}
+		n := min(len(b)-frameHeaderLen, limit)
+		putFrameHeader(b, n, xhttp2.FrameData, 0, s.id)
+		if err := w.write(b[:frameHeaderLen+n]); err != nil {
+			return err
+		}
+		if b = b[n:]; len(b) == frameHeaderLen {
+			return nil
+		}
+	}
 }
 
 // badBody ends the stream for an error of the request's own body.
@@ -50,35 +167,22 @@ func (s *Stream) badBody(err error) error {
 	return err
 }
 
-// whyStopped says why the engine takes no more of the body. The reason is on
-// its way when the upload ends: either the stream was ended from this side, or
-// the engine is about to return from it.
-func (s *Stream) whyStopped() error {
-	select {
-	case <-s.dead:
-	case <-s.answered:
-	}
-	if cause := s.ended(); cause != nil {
-		return cause
-	}
-	if s.err != nil {
-		return s.explain(s.err)
-	}
-	return resetError(xhttp2.ErrCodeNo)
-}
-
-var chunks = sync.Pool{New: func() any { return new([maxChunk]byte) }}
-
 // ReadFrom sends the request's body from r. An error of r's comes back as a
 // *wire.RequestBodyError, one of the stream's as Write returns it.
 func (s *Stream) ReadFrom(r io.Reader) (int64, error) {
-	chunk := chunks.Get().(*[maxChunk]byte)
-	defer chunks.Put(chunk)
+	buf := bulks.Get().(*bulk)
+	defer bulks.Put(buf)
 	var sent int64
 	for {
-		n, err := r.Read(chunk[:])
+		if s.size < 0 || s.size > burst {
+			// The body may be slow to come, or hang on the response.
+			if err := s.flushHeld(); err != nil {
+				return sent, err
+			}
+		}
+		n, err := r.Read(buf[frameHeaderLen:])
 		if n > 0 {
-			w, werr := s.Write(chunk[:n])
+			w, werr := s.writeRead(buf, n)
 			sent += int64(w)
 			if werr != nil {
 				return sent, werr
@@ -88,61 +192,97 @@ func (s *Stream) ReadFrom(r io.Reader) (int64, error) {
 			return sent, nil
 		}
 		if err != nil {
-			err = &wire.RequestBodyError{Err: err}
-			s.mu.Lock()
-			s.bodyErr = err
-			s.mu.Unlock()
-			return sent, err
+			s.bodyErr = &wire.RequestBodyError{Err: err}
+			return sent, s.bodyErr
 		}
 	}
 }
 
-// Flush does nothing: nothing is held back.
-func (s *Stream) Flush() error { return nil }
+// writeRead sends n bytes that were read into buf.
+func (s *Stream) writeRead(buf *bulk, n int) (int, error) {
+	if n <= joined {
+		return s.Write(buf[frameHeaderLen : frameHeaderLen+n])
+	}
+	if err := s.fits(n); err != nil {
+		return 0, err
+	}
+	return s.writeBulk(buf, n)
+}
 
-// FinishRequest ends the body, with trailer if there is any, and waits until
-// the end is written. Trailers that the request did not declare are sent only
-// if its length was unknown. A body shorter than declared is a *wire.RequestBodyError
-// and the stream is reset. From here on the read timeout counts.
-func (s *Stream) FinishRequest(trailer http.Header) error {
-	if s.up == nil {
+// Flush sends what was held back.
+func (s *Stream) Flush() error { return s.flushHeld() }
+
+// flushHeld sees to it that what was held back of the stream is written.
+func (s *Stream) flushHeld() error {
+	if !s.held.Swap(false) {
 		return nil
 	}
-	if s.up.left > 0 {
-		return s.badBody(fmt.Errorf("%d bytes shorter than the declared %d", s.up.left, s.up.size))
+	w := &s.c.out
+	w.mu.Lock()
+	if len(w.pending) == 0 {
+		w.mu.Unlock()
+		return nil
+	}
+	if w.joinLocked() {
+		return w.lead(s)
+	}
+	return nil
+}
+
+// FinishRequest ends the body, with trailer if there is any. A body shorter than
+// declared is a *wire.RequestBodyError and the stream is reset. From here on the
+// read timeout counts.
+func (s *Stream) FinishRequest(trailer http.Header) error {
+	if !s.open {
+		return nil
+	}
+	if s.left > 0 {
+		return s.badBody(fmt.Errorf("%d bytes shorter than the declared %d", s.left, s.size))
 	}
 	fields, err := trailerFields(trailer)
 	if err != nil {
 		return s.badBody(err)
 	}
-	if s.trailer != nil {
-		clear(s.trailer) // of declared ones that did not come
-		maps.Copy(s.trailer, fields)
+	if err := s.mayWrite(); err != nil {
+		return err
 	}
-	s.up.finish()
-	return s.awaitSent()
+	s.open = false
+	if err := s.c.out.finish(s, fields); err != nil {
+		return err
+	}
+	s.requestSent()
+	return nil
 }
 
-// awaitSent waits for the engine to have written the body's end.
-func (s *Stream) awaitSent() error {
-	select {
-	case <-s.sent:
-	case <-s.up.stopped:
-	case <-s.up.interrupted:
-		return errUploadInterrupted
-	case <-s.up.alarm():
-		s.writeTimedOut()
-		return os.ErrDeadlineExceeded
-	}
-	select {
-	case <-s.sent:
-		if s.sendErr == nil {
-			s.requestSent()
-			return nil
-		}
+// finish sends END_STREAM: with trailers, with the last DATA if that has not
+// been written, or with an empty one.
+func (w *writer) finish(s *Stream, trailer http.Header) error {
+	w.mu.Lock()
+	switch {
+	case len(trailer) > 0:
+		w.appendTrailers(s, trailer)
+	case s.last.batch == w.batch:
+		w.pending[s.last.at+4] |= byte(xhttp2.FlagDataEndStream)
 	default:
+		w.pending = appendFrameHeader(w.pending, 0, xhttp2.FrameData, xhttp2.FlagDataEndStream, s.id)
 	}
-	return s.whyStopped()
+	s.held.Store(false)
+	if w.joinLocked() {
+		return w.lead(s)
+	}
+	return nil
+}
+
+// requestSent notes that the request is complete, with END_STREAM.
+func (s *Stream) requestSent() {
+	s.mu.Lock()
+	s.sent, s.sentEnd = true, true
+	over := s.recvEnd && s.closeLocked()
+	s.wakeLocked() // its reader's time begins
+	s.mu.Unlock()
+	if over {
+		s.c.forget(s)
+	}
 }
 
 // AbortRequest leaves the body unfinished. The server never sees an end of it.
@@ -150,27 +290,25 @@ func (s *Stream) awaitSent() error {
 // reset at once; otherwise the response may still be read, and the stream is
 // reset afterwards.
 func (s *Stream) AbortRequest() {
-	s.mu.Lock()
-	cause, answered := s.bodyErr, s.content != nil
-	s.mu.Unlock()
 	switch {
-	case cause != nil:
-		s.fail(cause)
-	case !answered:
+	case s.bodyErr != nil:
+		s.fail(s.bodyErr)
+	case !s.headed():
 		s.fail(errUnfinished)
-	case s.up != nil:
-		s.up.interrupt()
+	case s.open:
+		s.InterruptWrite()
 	}
-	s.clock.requestComplete()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent = true
+	s.wakeLocked()
 }
 
 // InterruptWrite makes a Write that waits, and every later one, fail at once.
 // It may be called from any goroutine. The stream lives on.
 func (s *Stream) InterruptWrite() {
 	s.mu.Lock()
-	up := s.up
-	s.mu.Unlock()
-	if up != nil {
-		up.interrupt()
-	}
+	defer s.mu.Unlock()
+	s.interrupted = true
+	s.wakeLocked()
 }

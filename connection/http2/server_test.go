@@ -64,7 +64,7 @@ func connect(t *testing.T, nc net.Conn, opts http2.Options) *http2.Conn {
 func open(t *testing.T, c *http2.Conn, x wire.Exchange, req *http.Request, size int64) *http2.Stream {
 	t.Helper()
 	s := newStream(t, c, x)
-	if err := s.WriteRequestHeaders(req, size); err != nil {
+	if err := errors.Join(s.WriteRequestHeaders(req, size), s.Flush()); err != nil {
 		t.Fatalf("WriteRequestHeaders: %v", err)
 	}
 	return s

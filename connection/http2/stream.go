@@ -1,26 +1,24 @@
 package http2
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptrace"
-	"net/textproto"
 	"os"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/catena-http/catena/internal/wire"
+	xhttp2 "golang.org/x/net/http2"
 )
 
 var (
-	errCanceled = errors.New("the stream was canceled")
-	errEnded    = errors.New("the exchange has ended")
-	errGivenUp  = errors.New("the response body was closed")
-	errNoHead   = errors.New("the final response was read already")
+	errCanceled    = errors.New("the stream was canceled")
+	errEnded       = errors.New("the exchange has ended")
+	errGivenUp     = errors.New("the response body was closed")
+	errNoHead      = errors.New("the final response was read already")
+	errUnfinished  = errors.New("the request body was not finished")
+	errInterrupted = errors.New("the write of the request body was interrupted")
 )
 
 // Stream is one exchange on a Conn. Its methods follow the order that the
@@ -28,241 +26,89 @@ var (
 // the response side by another at the same time; Cancel and InterruptWrite may
 // be called from anywhere.
 type Stream struct {
-	c *Conn
-	x wire.Exchange
-	// ctx ends the stream; no caller's context is behind it.
-	ctx    context.Context
-	cancel context.CancelFunc
+	c      *Conn
+	x      wire.Exchange
+	method string
+	id     uint32 // set before anybody else knows the stream
 
-	// Of the calling goroutine.
-	method   string
-	up       *upload     // nil: no request body
-	trailer  http.Header // the outgoing request's; filled before the body's end
-	started  bool        // the engine has the request
-	final    bool        // the final head was handed out
+	// Of the request's side.
+	size, left int64 // of the body: declared, and to come; -1: unknown, 0: none
+	open       bool  // the body's end is to be sent
+	last       dataMark
+	bodyErr    error // of the request's own body
+
+	// held is true while frames of this stream may lie in a batch that nobody
+	// leads. batch is the one of the HEADERS.
+	held  atomic.Bool
+	batch atomic.Uint64
+
+	// Guarded by Conn.mu.
+	sendWindow int64
+	blocked    *waiter // woken when a window opens; not nil: in send.blocked
+	grown      int64
+
+	// Of the response's side.
+	resp     http.Response
+	accepted bool    // the final head was handed out
+	cur      segment // that is being read; k is nil: none
+
+	// r parks the response's side, w the request's. Each is set before anybody
+	// can want to wake it.
+	r, w *waiter
+
+	mu       sync.Mutex // guards what follows
+	admitted bool       // holds a slot, not a reservation
+	opened   bool       // has its id
 	released bool
-	admitted bool // holds a slot, not a reservation
+	// cause is why the stream was ended from this side: it is what every method
+	// returns then. failure is what the server did to the response, which counts
+	// after what came before it; refusal is why it takes no more of the request.
+	cause, failure, refusal error
+	interrupted             bool
+	sent                    bool // the request is complete, or given up
+	sentEnd, recvEnd        bool // END_STREAM
+	closed                  bool // on the wire
+	reading                 bool // a Read is under way
+	bodyClosed              bool
 
-	clock    clock
-	interims interim
-	// headed is closed when the engine is done with writing HEADERS. Set before
-	// are id, 0 if they did not reach the socket, and intact: they did, whole.
-	headed chan struct{}
-	id     uint32
-	intact bool
-	// frames is how many frames the server had sent when the present wait began.
-	frames atomic.Uint64
-	// sent is closed when the engine is through with the request's body;
-	// sendErr is set before.
-	sent    chan struct{}
-	sendErr error
-	// answered is closed when the engine has a final head or none will come;
-	// resp or err is set before.
-	answered chan struct{}
-	resp     *http.Response
-	err      error
-	// dead is closed when the stream was ended from this side; cause is set
-	// before.
-	dead chan struct{}
-
-	mu       sync.Mutex    // guards what follows
-	content  io.ReadCloser // the engine's body; nil: no final head so far
-	cause    error
-	bodyErr  error // of the request's own body
-	sentAll  bool  // the request is complete, with END_STREAM
-	received bool  // the response is
+	interim     []head
+	interimSize int
+	final       head
+	hasFinal    bool
+	bodiless    bool
+	length      int64 // the content-length; -1: there is none
+	rest        int64 // of it, that did not come yet; -1: any number
+	headEnded   bool  // the head had END_STREAM
+	window      receiveWindow
+	windowSize  int64
+	segments    []segment
+	buffered    int64 // bytes in segments and cur
+	taken       int64 // bytes read that no window was given back for
+	trailer     *fieldList
 }
 
 // NewStream makes the exchange that a reservation was made for. It does
 // nothing on the wire. End is due also for a stream that is not used.
 func (c *Conn) NewStream(x wire.Exchange) *Stream {
-	s := &Stream{
-		c: c, x: x,
-		headed:   make(chan struct{}),
-		sent:     make(chan struct{}),
-		answered: make(chan struct{}),
-		dead:     make(chan struct{}),
-	}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.clock.timeout, s.clock.expire = x.ReadTimeout, s.readTimedOut
-	s.interims.ready = make(chan struct{}, 1)
+	s := &Stream{c: c, x: x}
+	s.rest, s.length = -1, -1
+	s.windowSize = int64(c.opts.firstWindow())
+	s.window.avail = s.windowSize
 	return s
-}
-
-// WriteRequestHeaders opens the stream with req's head. bodySize is 0 for no
-// body, -1 for one of unknown length. It returns when the head is written, or
-// with the reason why it could not be within the write timeout; after an error
-// the stream is of no use but to End.
-func (s *Stream) WriteRequestHeaders(req *http.Request, bodySize int64) error {
-	out, err := outgoing(req, s.c.opts.Secure)
-	if err != nil {
-		return err
-	}
-	if err := s.attach(out, bodySize); err != nil {
-		return err
-	}
-	late := time.AfterFunc(forever(s.x.WriteTimeout), s.writeTimedOut)
-	defer late.Stop()
-	if err := s.c.admit(s.ctx); err != nil {
-		if cause := s.ended(); cause != nil {
-			return cause
-		}
-		return err
-	}
-	s.admitted, s.started = true, true
-	go s.run(out.WithContext(httptrace.WithClientTrace(s.ctx, s.trace())))
-	if err := s.awaitOpen(); err != nil {
-		return err
-	}
-	if s.up == nil {
-		s.requestSent()
-	}
-	return nil
-}
-
-// awaitOpen waits for the head to be written. A server can be so quick that
-// the engine has the answer before it tells of that.
-func (s *Stream) awaitOpen() error {
-	select {
-	case <-s.headed:
-		if s.intact {
-			return nil
-		}
-		select {
-		case <-s.answered:
-		case <-s.dead:
-			return s.ended()
-		}
-	case <-s.answered:
-	case <-s.dead:
-		return s.ended()
-	}
-	if s.err != nil {
-		return s.explain(s.err)
-	}
-	select {
-	case <-s.headed:
-		return nil
-	case <-s.dead:
-		return s.ended()
-	}
-}
-
-// requestSent notes that the request is complete.
-func (s *Stream) requestSent() {
-	s.mu.Lock()
-	s.sentAll = true
-	s.mu.Unlock()
-	s.clock.requestComplete()
-}
-
-// attach gives out its body. A request without one can carry no trailers on
-// the engine, so one that wants to is sent as an empty body of unknown length.
-func (s *Stream) attach(out *http.Request, size int64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.cause != nil {
-		return s.cause
-	}
-	s.method = out.Method
-	if size == 0 && len(out.Trailer) > 0 {
-		size = -1
-	}
-	if size == 0 {
-		out.Trailer = nil
-		return nil
-	}
-	if size < 0 && out.Trailer == nil {
-		out.Trailer = make(http.Header) // undeclared ones may come
-	}
-	for name := range out.Trailer {
-		out.Trailer[name] = nil
-	}
-	s.trailer = out.Trailer
-	s.up = newUpload(size, s.x.WriteTimeout)
-	out.Body, out.ContentLength = s.up, size
-	return nil
-}
-
-// run is the stream's own goroutine: it ends when the engine has a head or an
-// error, both of which Cancel brings about.
-func (s *Stream) run(out *http.Request) {
-	resp, err := s.c.engine.RoundTrip(out)
-	s.mu.Lock()
-	s.resp, s.err = resp, err
-	if resp != nil {
-		s.content = resp.Body
-	}
-	close(s.answered)
-	dead := s.cause != nil
-	s.mu.Unlock()
-	if dead && resp != nil {
-		s.content.Close()
-	}
-}
-
-// trace are the engine's hooks. They run on goroutines of the engine's; the
-// first holds its write lock, the last its reading.
-func (s *Stream) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
-		WroteHeaders: func() {
-			s.id, s.intact = s.c.opened()
-			close(s.headed)
-		},
-		WroteRequest: func(info httptrace.WroteRequestInfo) {
-			s.sendErr = info.Err
-			close(s.sent)
-		},
-		Got1xxResponse: s.gotInterim,
-	}
-}
-
-func (s *Stream) gotInterim(code int, header textproto.MIMEHeader) error {
-	resp := &http.Response{
-		Status: statusLine(code), StatusCode: code,
-		Proto: "HTTP/2.0", ProtoMajor: 2,
-		Header: http.Header(header), Body: http.NoBody,
-	}
-	err := s.checkInterim(resp)
-	if err == nil {
-		err = s.interims.put(resp, s.c.opts.MaxHeaderBytes)
-	}
-	if err != nil {
-		s.fail(err)
-	}
-	return err
 }
 
 // Duplex reports that the response can come while the request is written.
 func (s *Stream) Duplex() bool { return true }
 
-// Upgrade returns nil: HTTP/2 has no 101 (RFC 9113 8.6).
-func (s *Stream) Upgrade() io.ReadWriteCloser { return nil }
-
 // Reusable reports true: a stream leaves nothing behind that keeps others from
 // the connection.
 func (s *Stream) Reusable() bool { return true }
 
-// Written reports whether the server may have seen anything of the request. It
-// is true from the moment the engine has it, until it is known that no frame
-// was written.
+// Written reports whether the server may have seen anything of the request: a
+// write of its HEADERS was begun.
 func (s *Stream) Written() bool {
-	if !s.started {
-		return false
-	}
-	select {
-	case <-s.headed:
-		return s.id != 0
-	default:
-	}
-	select {
-	case <-s.answered:
-		// Ended from here, a write may be under way. Otherwise an error says
-		// that the engine is through with the stream and has not opened it.
-		return s.ended() != nil || s.err == nil
-	default:
-		return true
-	}
+	batch := s.batch.Load()
+	return batch > 0 && s.c.out.begun.Load() >= batch
 }
 
 // Cancel ends the exchange from any goroutine, any number of times: the stream
@@ -272,31 +118,22 @@ func (s *Stream) Cancel() { s.fail(errCanceled) }
 // End ends the exchange and gives its slot back. Whatever is unfinished is
 // reset with CANCEL.
 func (s *Stream) End() {
-	if s.whole() {
-		s.cancel()
-	} else {
-		s.fail(errEnded)
-	}
-	if s.released {
-		return
-	}
+	s.fail(errEnded)
+	s.mu.Lock()
+	released, admitted := s.released, s.admitted
 	s.released = true
-	if s.admitted {
-		s.c.release()
-	} else {
+	s.mu.Unlock()
+	switch {
+	case released:
+	case admitted:
+		s.c.release(s.r, s.w)
+	default:
 		s.c.Unreserve()
 	}
 }
 
-// whole reports whether both messages are complete.
-func (s *Stream) whole() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sentAll && s.received && s.cause == nil
-}
-
-// fail ends the stream for cause, which its methods return from now on. Later
-// calls do nothing.
+// fail ends the stream for cause, which its methods return from now on. What was
+// received and not read is dropped. Later calls do nothing.
 func (s *Stream) fail(cause error) {
 	s.mu.Lock()
 	if s.cause != nil {
@@ -304,48 +141,164 @@ func (s *Stream) fail(cause error) {
 		return
 	}
 	s.cause = cause
-	close(s.dead)
-	content, up := s.content, s.up
+	dropped := s.dropLocked()
+	reset := s.closeLocked()
+	s.wakeLocked()
 	s.mu.Unlock()
-	s.cancel()
-	if up != nil {
-		up.Close()
+	if reset {
+		s.c.forget(s)
+		s.c.out.reset(s.id, xhttp2.ErrCodeCancel)
 	}
-	if content != nil {
-		// The engine wakes a waiting Read at once, but may then wait for the
-		// lock under which it writes.
-		go content.Close()
+	s.c.credit(dropped, true)
+}
+
+// closeLocked notes that nothing more is sent or wanted. It reports whether the
+// wire does not know that yet.
+func (s *Stream) closeLocked() bool {
+	open := !s.closed && s.opened
+	s.closed = true
+	return open
+}
+
+func (s *Stream) wakeLocked() {
+	if s.released {
+		return
+	}
+	if s.r != nil {
+		s.r.wake()
+	}
+	if s.w != nil {
+		s.w.wake()
 	}
 }
 
-// ended returns why the stream was ended from this side; nil: it was not.
-func (s *Stream) ended() error {
+// failed ends the stream for what the server did. A complete response stays.
+func (s *Stream) failed(err error) (open bool) {
+	s.mu.Lock()
+	if s.recvEnd {
+		s.refuseLocked(err)
+	} else if s.failure == nil {
+		s.failure = err
+	}
+	open = s.closeLocked()
+	s.wakeLocked()
+	s.mu.Unlock()
+	if open {
+		s.c.forget(s)
+	}
+	return open
+}
+
+// violated is failed for what the server must not do; it is told.
+func (s *Stream) violated(code xhttp2.ErrCode, err error) {
+	if s.failed(err) {
+		s.c.out.reset(s.id, code)
+	}
+}
+
+// broken is violated for a breach of HTTP/2 itself.
+func (s *Stream) broken(code xhttp2.ErrCode, reason string) { s.violated(code, broken(code, reason)) }
+
+// lost ends the stream because the connection failed.
+func (s *Stream) lost(err error) {
+	if !s.Written() {
+		err = unopened(err)
+	}
+	s.failed(err)
+}
+
+// resetByServer takes a RST_STREAM.
+func (s *Stream) resetByServer(code xhttp2.ErrCode) {
+	var err error = resetError(code)
+	if code == xhttp2.ErrCodeRefusedStream && !s.headed() {
+		err = &wire.UnprocessedError{Err: err}
+	}
+	s.failed(err)
+}
+
+// stopUpload makes the rest of the request's body unwanted.
+func (s *Stream) stopUpload(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.cause
+	s.refuseLocked(err)
+	s.wakeLocked()
 }
 
-// startWait and stopWait enclose each wait for the server.
-func (s *Stream) startWait() {
-	s.frames.Store(s.c.frames.Load())
-	s.clock.start()
-}
-
-func (s *Stream) stopWait() { s.clock.stop() }
-
-func (s *Stream) readTimedOut() {
-	s.c.timedOut(s.frames.Load())
-	s.fail(os.ErrDeadlineExceeded)
-}
-
-func (s *Stream) writeTimedOut() {
-	s.fail(fmt.Errorf("the request could not be written in %v: %w", s.x.WriteTimeout, os.ErrDeadlineExceeded))
-}
-
-// forever stands for a timeout of none.
-func forever(d time.Duration) time.Duration {
-	if d <= 0 {
-		return 1<<63 - 1
+func (s *Stream) refuseLocked(err error) {
+	if s.refusal == nil {
+		s.refusal = err
 	}
-	return d
+}
+
+// headed reports whether the final head is there.
+func (s *Stream) headed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hasFinal
+}
+
+// ended takes the server's END_STREAM.
+func (s *Stream) ended() {
+	s.mu.Lock()
+	if s.cause != nil || s.failure != nil || s.recvEnd {
+		s.mu.Unlock()
+		return
+	}
+	if s.rest > 0 {
+		err := shortOf(s.rest)
+		s.mu.Unlock()
+		s.violated(xhttp2.ErrCodeProtocol, err)
+		return
+	}
+	s.recvEnd = true
+	over := s.sentEnd && s.closeLocked()
+	s.mu.Unlock()
+	if over {
+		s.c.forget(s)
+	}
+}
+
+// mayWrite returns why no more of the request can be sent; nil: it can.
+func (s *Stream) mayWrite() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.cause != nil:
+		return s.cause
+	case s.interrupted:
+		return errInterrupted
+	case s.failure != nil:
+		return s.failure
+	}
+	return s.refusal
+}
+
+// writerWait prepares a wait of the request's side and returns what to wait on;
+// an error where there is nothing to wait for any more. After the write timeout
+// the stream is ended.
+func (s *Stream) writerWait(dl *deadline) (*waiter, error) {
+	s.mu.Lock()
+	if s.w == nil {
+		s.w = newWaiter()
+	}
+	w := s.w
+	s.mu.Unlock()
+	if err := s.mayWrite(); err != nil {
+		return nil, err
+	}
+	if dl.over(w, s.x.WriteTimeout) {
+		s.fail(fmt.Errorf("the request could not be written in %v: %w", s.x.WriteTimeout, os.ErrDeadlineExceeded))
+		return nil, s.mayWrite()
+	}
+	return w, nil
+}
+
+// parkWriter waits until somebody wakes the request's side.
+func (s *Stream) parkWriter(dl *deadline) error {
+	w, err := s.writerWait(dl)
+	if err != nil {
+		return err
+	}
+	<-w.ch
+	return s.mayWrite()
 }

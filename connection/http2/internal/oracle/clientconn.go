@@ -1,6 +1,6 @@
 //lint:file-ignore SA1019 x/net's ClientConn is the engine for now; this file is the only one that knows it.
 
-package http2
+package oracle
 
 import (
 	"context"

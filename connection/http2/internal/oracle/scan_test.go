@@ -1,4 +1,4 @@
-package http2_test
+package oracle_test
 
 import (
 	"bytes"
@@ -6,15 +6,15 @@ import (
 	"io"
 	"testing"
 
-	"github.com/catena-http/catena/connection/http2"
+	"github.com/catena-http/catena/connection/http2/internal/oracle"
 	"github.com/google/go-cmp/cmp"
 	xhttp2 "golang.org/x/net/http2"
 )
 
 // parsed is what a plain reading of RFC 9113 4.1 makes of b.
-func parsed(b []byte) (frames []http2.PassedFrame, aligned bool) {
+func parsed(b []byte) (frames []oracle.PassedFrame, aligned bool) {
 	for len(b) >= 9 {
-		f := http2.PassedFrame{
+		f := oracle.PassedFrame{
 			Length: uint32(b[0])<<16 | uint32(b[1])<<8 | uint32(b[2]),
 			Type:   b[3], Flags: b[4],
 			Stream: binary.BigEndian.Uint32(b[5:]) & 0x7fffffff,
@@ -24,7 +24,7 @@ func parsed(b []byte) (frames []http2.PassedFrame, aligned bool) {
 		}
 		payload := b[9 : 9+f.Length]
 		if t := xhttp2.FrameType(f.Type); t == xhttp2.FrameSettings || t == xhttp2.FrameGoAway {
-			f.Payload = string(payload[:min(len(payload), http2.KeptBytes)])
+			f.Payload = string(payload[:min(len(payload), oracle.KeptBytes)])
 		}
 		frames, b = append(frames, f), b[9+f.Length:]
 	}
@@ -42,7 +42,7 @@ func cut(b []byte, n int) (pieces [][]byte) {
 func sample() []byte {
 	var b bytes.Buffer
 	fr := xhttp2.NewFramer(&b, nil)
-	fr.WriteSettings(limit(7), xhttp2.Setting{ID: xhttp2.SettingInitialWindowSize, Val: 1})
+	fr.WriteSettings(xhttp2.Setting{ID: xhttp2.SettingMaxConcurrentStreams, Val: 7}, xhttp2.Setting{ID: xhttp2.SettingInitialWindowSize, Val: 1})
 	fr.WriteSettings()
 	fr.WriteSettingsAck()
 	fr.WriteData(1, false, bytes.Repeat([]byte("x"), 300))
@@ -60,14 +60,14 @@ func TestScannerAtEveryCut(t *testing.T) {
 		t.Fatalf("%d frames in the sample", len(want))
 	}
 	for n := range 40 {
-		got, aligned := http2.Passed(cut(b, n))
+		got, aligned := oracle.Passed(cut(b, n))
 		if diff := cmp.Diff(want, got); diff != "" || !aligned {
 			t.Fatalf("in pieces of %d, aligned %t (-want +got):\n%s", n, aligned, diff)
 		}
 	}
 	for n := range len(b) {
 		want, aligned := parsed(b[:n])
-		got, gotAligned := http2.Passed(cut(b[:n], 5))
+		got, gotAligned := oracle.Passed(cut(b[:n], 5))
 		if diff := cmp.Diff(want, got); diff != "" || aligned != gotAligned {
 			t.Fatalf("%d bytes, aligned %t, want %t (-want +got):\n%s", n, gotAligned, aligned, diff)
 		}
@@ -81,7 +81,7 @@ func FuzzScanner(f *testing.F) {
 	f.Add([]byte("\xff\xff\xff\x07\xff\xff\xff\xff\xff"), 9)
 	f.Fuzz(func(t *testing.T, b []byte, n int) {
 		want, aligned := parsed(b)
-		got, gotAligned := http2.Passed(cut(b, n))
+		got, gotAligned := oracle.Passed(cut(b, n))
 		if diff := cmp.Diff(want, got); diff != "" || aligned != gotAligned {
 			t.Errorf("aligned %t, want %t (-want +got):\n%s", gotAligned, aligned, diff)
 		}
@@ -94,7 +94,7 @@ func FuzzMaxStreams(f *testing.F) {
 	f.Add([]byte{0, 4, 0, 0, 0, 7, 0, 3, 0, 0, 0, 1, 0, 3, 0xff, 0xff, 0xff, 0xff})
 	f.Add([]byte{0, 3, 0})
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		payload = payload[:min(len(payload)-len(payload)%6, http2.KeptBytes/6*6)]
+		payload = payload[:min(len(payload)-len(payload)%6, oracle.KeptBytes/6*6)]
 		head := []byte{0, byte(len(payload) >> 8), byte(len(payload)), byte(xhttp2.FrameSettings), 0, 0, 0, 0, 0}
 		fr := xhttp2.NewFramer(io.Discard, bytes.NewReader(append(head, payload...)))
 		parsed, err := fr.ReadFrame()
@@ -109,7 +109,7 @@ func FuzzMaxStreams(f *testing.F) {
 			}
 			return nil
 		})
-		if got, ok := http2.MaxStreams(payload); got != want || ok != named {
+		if got, ok := oracle.MaxStreams(payload); got != want || ok != named {
 			t.Errorf("got %d, %t; want %d, %t", got, ok, want, named)
 		}
 	})

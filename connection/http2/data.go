@@ -1,0 +1,144 @@
+package http2
+
+import (
+	xhttp2 "golang.org/x/net/http2"
+)
+
+const (
+	// shareFrom is the size from which on a piece of a body stays in the chunk
+	// that it was read into, however many others there are; freeSegments is how
+	// many pieces of a body may be smaller. What is beyond is copied together.
+	shareFrom    = 2 << 10
+	freeSegments = 8
+	// pinnedFree is how many bytes of chunks bodies may hold on top of twice
+	// their own size. Beyond it all is copied.
+	pinnedFree = 1 << 20
+)
+
+// dataFrame is a frame of DATA whose payload is being read.
+type dataFrame struct {
+	s         *Stream // nil: nobody wants it
+	left, pad int     // bytes to come, and how many of them are padding
+	end       bool
+}
+
+// beginData reads the header of a frame of DATA (RFC 9113 6.1).
+func (in *reader) beginData(h frameHeader) error {
+	c := in.c
+	head, pad := frameHeaderLen, 0
+	if h.flags.Has(xhttp2.FlagDataPadded) {
+		head++
+		if err := in.fill(head); err != nil {
+			return err
+		}
+		pad = int(in.buf.b[in.r+frameHeaderLen])
+		if pad >= h.length {
+			return c.violation(xhttp2.ErrCodeProtocol, "DATA of %d bytes with %d bytes of padding", h.length, pad)
+		}
+	}
+	in.take(head)
+	left := h.length - (head - frameHeaderLen)
+	content := left - pad
+	c.mu.Lock()
+	s := c.streams[h.stream]
+	idle := s == nil && c.idleLocked(h.stream)
+	within := c.receive.arrived(h.length)
+	c.mu.Unlock()
+	switch {
+	case idle:
+		return c.violation(xhttp2.ErrCodeProtocol, "DATA on stream %d, which was never opened", h.stream)
+	case !within:
+		return c.violation(xhttp2.ErrCodeFlowControl, "more DATA than the connection's window")
+	}
+	end := h.flags.Has(xhttp2.FlagDataEndStream)
+	if content == 0 && !end || s == nil {
+		if err := in.idle.spend(c); err != nil {
+			return err
+		}
+	} else {
+		in.idle.fillUp()
+	}
+	in.touch(s)
+	if s != nil && !s.beginData(h.length, content) {
+		s = nil
+	}
+	if s == nil {
+		c.credit(int64(h.length), true)
+	} else if h.length > content {
+		c.credit(int64(h.length-content), false)
+	}
+	in.data = dataFrame{s: s, left: left, pad: pad, end: end}
+	if left == 0 {
+		in.endData()
+	}
+	return nil
+}
+
+// readData hands over what is there of the frame.
+func (in *reader) readData() error {
+	if err := in.fill(1); err != nil {
+		return err
+	}
+	d := &in.data
+	n := min(d.left, in.w-in.r)
+	in.touch(d.s)
+	if content := min(n, d.left-d.pad); content > 0 && d.s != nil {
+		in.deliver(d.s, content)
+	}
+	in.take(n)
+	if d.left -= n; d.left == 0 {
+		in.endData()
+	}
+	return nil
+}
+
+func (in *reader) endData() {
+	if in.data.end && in.data.s != nil {
+		in.data.s.ended()
+	}
+	in.data = dataFrame{}
+}
+
+// deliver gives the next n bytes to s, in place where that is no waste.
+func (in *reader) deliver(s *Stream, n int) {
+	c := in.c
+	s.mu.Lock()
+	if s.cause != nil {
+		s.mu.Unlock()
+		c.credit(int64(n), true)
+		return
+	}
+	defer s.mu.Unlock()
+	buffered := c.buffered.Add(int64(n))
+	s.buffered += int64(n)
+	k := in.buf
+	waste := int64(0)
+	if k.pinned == nil {
+		waste = int64(len(k.b))
+	}
+	if (n >= shareFrom || len(s.segments) < freeSegments) && c.pinned.Load()+waste <= 2*buffered+pinnedFree {
+		if k.pinned == nil {
+			k.pinned = &c.pinned
+			c.pinned.Add(waste)
+		}
+		k.refs.Add(1)
+		s.segments = append(s.segments, segment{k: k, r: int32(in.r), w: int32(in.r + n)})
+		return
+	}
+	s.copyIn(k.b[in.r : in.r+n])
+}
+
+// copyIn adds p to the body's own chunks. s.mu is held.
+func (s *Stream) copyIn(p []byte) {
+	for len(p) > 0 {
+		last := len(s.segments) - 1
+		if last < 0 || !s.segments[last].own || int(s.segments[last].w) == len(s.segments[last].k.b) {
+			s.segments = append(s.segments, segment{k: newChunk(s.buffered > smallChunk), own: true})
+			last++
+		}
+		g := &s.segments[last]
+		n := copy(g.k.b[g.w:], p)
+		g.w += int32(n)
+		p = p[n:]
+	}
+}

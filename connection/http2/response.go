@@ -1,0 +1,193 @@
+package http2
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/catena-http/catena/internal/wire"
+	xhttp2 "golang.org/x/net/http2"
+)
+
+// maxInterim bounds the interim heads that wait to be read. A caller that reads
+// them counts for itself.
+const maxInterim = 100
+
+// A head is a head that came and was not read yet.
+type head struct {
+	code   int
+	size   int
+	fields *fieldList
+}
+
+// head takes a header block: an interim head, the final one, or trailers. The
+// reading goroutine calls it.
+func (s *Stream) head(b *headerBlock, fields *fieldList) {
+	code, err := http2OK, b.bad
+	if err == nil {
+		if b.trailer {
+			err = s.trailers(b.end, fields)
+		} else {
+			code, err = s.headLocked(b, fields)
+		}
+	}
+	if err != nil {
+		s.violated(xhttp2.ErrCodeProtocol, err)
+		return
+	}
+	if b.end {
+		s.ended()
+	} else if code > 299 {
+		// The server has answered; what it did not read of the request it
+		// need not (RFC 9113 8.1).
+		s.stopUpload(resetError(xhttp2.ErrCodeNo))
+	}
+}
+
+// http2OK stands for a head that ends no upload.
+const http2OK = 200
+
+func (s *Stream) headLocked(b *headerBlock, fields *fieldList) (int, *wire.ProtocolError) {
+	code, err := statusCode(b.status)
+	if err != nil {
+		return 0, err
+	}
+	h := head{code: code, size: b.size, fields: fields}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.cause != nil:
+		return 0, nil
+	case code == http.StatusSwitchingProtocols:
+		return 0, wire.Protocolf("a 101 response, which HTTP/2 does not have")
+	case code < 200 && b.end:
+		return 0, malformed("END_STREAM with an interim head")
+	case code < 200:
+		if len(s.interim) == maxInterim || s.interimSize+h.size > s.c.opts.MaxHeaderBytes {
+			return 0, wire.Protocolf("more interim responses than were asked for: %d wait to be read", len(s.interim))
+		}
+		s.interim = append(s.interim, h)
+		s.interimSize += h.size
+		return 0, nil
+	}
+	length, err := contentLength(fields.f)
+	if err != nil {
+		return 0, err
+	}
+	if code == http.StatusNoContent && length > 0 {
+		return 0, wire.Protocolf("a 204 response announces content of %d bytes", length)
+	}
+	s.final, s.hasFinal = h, true
+	s.length, s.rest, s.headEnded = length, length, b.end
+	if s.bodiless = s.method == http.MethodHead || !bodyAllowed(code); s.bodiless {
+		s.rest = -1
+	}
+	return code, nil
+}
+
+// trailers takes a trailer section (RFC 9113 8.1).
+func (s *Stream) trailers(end bool, fields *fieldList) *wire.ProtocolError {
+	if !end {
+		return broken(xhttp2.ErrCodeProtocol, "a second head")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.recvEnd {
+		return broken(xhttp2.ErrCodeStreamClosed, "HEADERS after the end of the stream")
+	}
+	s.trailer = fields
+	return nil
+}
+
+// broken is the error of a stream on which the server broke HTTP/2.
+func broken(code xhttp2.ErrCode, reason string) *wire.ProtocolError {
+	return wire.Protocolf("the server broke HTTP/2: %v (%s)", code, reason)
+}
+
+// bodyAllowed reports whether a response with this status has content (RFC
+// 9110 6.4.1).
+func bodyAllowed(status int) bool {
+	return status != http.StatusNoContent && status != http.StatusNotModified
+}
+
+// interimResponse makes the message of an interim head.
+func interimResponse(h head) *http.Response {
+	resp := &http.Response{Body: http.NoBody}
+	h.fill(resp)
+	return resp
+}
+
+// fill puts a head into resp, and frees its fields.
+func (h *head) fill(resp *http.Response) {
+	resp.Status, resp.StatusCode = statusLine(h.code), h.code
+	resp.Proto, resp.ProtoMajor = "HTTP/2.0", 2
+	resp.Header = make(http.Header, len(h.fields.f))
+	values := make([]string, len(h.fields.f))
+	for i, f := range h.fields.f {
+		if f.name == "Trailer" {
+			resp.Trailer = declare(resp.Trailer, f.value)
+			continue
+		}
+		if old, ok := resp.Header[f.name]; ok {
+			resp.Header[f.name] = append(old, f.value)
+			continue
+		}
+		values[i] = f.value
+		resp.Header[f.name] = values[i : i+1 : i+1]
+	}
+	h.fields.free()
+	h.fields = nil
+}
+
+// declare adds the names of a Trailer field to h, without values.
+func declare(h http.Header, names string) http.Header {
+	if h == nil {
+		h = make(http.Header)
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		name = http.CanonicalHeaderKey(strings.Trim(name, " \t"))
+		if name != "" {
+			h[name] = nil
+		}
+	}
+	return h
+}
+
+// addTrailers puts a trailer section into h, without what can not stand there
+// (RFC 9110 6.5.1).
+func addTrailers(h http.Header, fields []field) http.Header {
+	for _, f := range fields {
+		switch f.name {
+		case "Content-Length", "Trailer", "Transfer-Encoding":
+			continue
+		}
+		if h == nil {
+			h = make(http.Header)
+		}
+		h[f.name] = append(h[f.name], f.value)
+	}
+	return h
+}
+
+var statusLines = sync.OnceValue(func() *[600]string {
+	lines := new([600]string)
+	for code := range lines {
+		if text := http.StatusText(code); text != "" {
+			lines[code] = strconv.Itoa(code) + " " + text
+		}
+	}
+	return lines
+})
+
+func statusLine(code int) string {
+	if lines := statusLines(); code < len(lines) && lines[code] != "" {
+		return lines[code]
+	}
+	return strconv.Itoa(code) + " " + http.StatusText(code)
+}
+
+// resetError is the server's RST_STREAM with code.
+func resetError(code xhttp2.ErrCode) *wire.StreamResetError {
+	return &wire.StreamResetError{Code: uint32(code), Name: code.String()}
+}

@@ -1,0 +1,248 @@
+package http2
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	xhttp2 "golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+const (
+	// maxControl bounds the control frames that wait to be written, answers to
+	// the server's above all. A peer that makes us write more than it reads has
+	// no use for them.
+	maxControl = 10000
+	// fullBatch is from when on nothing joins a batch without waiting its turn.
+	fullBatch = 64 << 10
+	// keptBuffer is the largest buffer that is kept for the next batch.
+	keptBuffer = 8 << 10
+	// writeStep is how much is written under one deadline.
+	writeStep = 64 << 10
+	// farewell bounds the write of the last GOAWAY: it is a courtesy.
+	farewell = 50 * time.Millisecond
+)
+
+var errStuck = errors.New("the server took no data")
+
+// writer is a connection's way out.
+//
+// Frames gather in a batch while another batch is being written. Whoever adds
+// the first frame is the batch's leader: it waits until the socket is free and
+// writes what the batch has become by then. The others have nothing to wait for.
+// So callers that write at the same time share a write, and none of them writes
+// for others for longer than one batch. What the reading goroutine and
+// cancellations have to say is led by a goroutine that ends with the write: they
+// never wait for the socket.
+type writer struct {
+	c *Conn
+	// token is the right to write to the socket: who has put one in has it.
+	token chan struct{}
+	// torn is true once the output may end inside a frame.
+	torn atomic.Bool
+	// begun is the newest batch of which a write has begun.
+	begun atomic.Uint64
+	// sentData counts what was sent of bodies.
+	sentData atomic.Uint64
+
+	mu      sync.Mutex // guards what follows
+	pending buffer
+	spare   buffer // for the batch after
+	batch   uint64 // the number of the one that is pending
+	led     bool   // it has a leader
+	control int    // control frames in it
+	closed  bool   // nothing is written any more
+	henc    *hpack.Encoder
+	nextID  uint32
+}
+
+// A buffer is memory that can be written to.
+type buffer []byte
+
+func (b *buffer) Write(p []byte) (int, error) {
+	*b = append(*b, p...)
+	return len(p), nil
+}
+
+func (w *writer) init(c *Conn) {
+	w.c = c
+	w.token = make(chan struct{}, 1)
+	w.batch = 1
+	w.nextID = 1
+	w.henc = hpack.NewEncoder(&w.pending)
+}
+
+// open writes the opening of the connection.
+func (w *writer) open(b []byte) error {
+	w.token <- struct{}{}
+	defer w.yield()
+	return w.write(b)
+}
+
+// acquire waits for the token, as long as s may write.
+func (w *writer) acquire(s *Stream) error {
+	select {
+	case w.token <- struct{}{}:
+		return nil
+	default:
+	}
+	var dl deadline
+	for {
+		park, err := s.writerWait(&dl)
+		if err != nil {
+			return err
+		}
+		select {
+		case w.token <- struct{}{}:
+			return nil
+		case <-park.ch:
+		}
+	}
+}
+
+func (w *writer) yield() { <-w.token }
+
+// joinLocked notes that a frame was added to the batch and reports whether that
+// makes the caller its leader. It unlocks mu.
+func (w *writer) joinLocked() (lead bool) {
+	lead = !w.led && !w.closed
+	w.led = true
+	if w.closed {
+		w.pending = w.pending[:0]
+	}
+	w.mu.Unlock()
+	return lead
+}
+
+// lead writes the batch that s leads.
+func (w *writer) lead(s *Stream) error {
+	if err := w.acquire(s); err != nil {
+		go w.leadAlone() // somebody has to
+		return err
+	}
+	defer w.yield()
+	return w.writePending()
+}
+
+// leadAlone is lead without a caller. It ends when the batch is written or the
+// socket is closed.
+func (w *writer) leadAlone() {
+	w.token <- struct{}{}
+	defer w.yield()
+	w.writePending()
+}
+
+// writePending writes the batch. The caller has the token.
+func (w *writer) writePending() error {
+	w.mu.Lock()
+	w.led, w.control = false, 0
+	if len(w.pending) == 0 {
+		w.mu.Unlock()
+		return nil
+	}
+	buf := w.pending
+	w.pending = w.spare[:0]
+	w.spare = nil
+	w.begun.Store(w.batch)
+	w.batch++
+	w.mu.Unlock()
+	err := w.write(buf)
+	if cap(buf) <= keptBuffer {
+		w.mu.Lock()
+		w.spare = buf[:0]
+		w.mu.Unlock()
+	}
+	return err
+}
+
+// write writes b. The caller has the token. An error has ended the connection.
+func (w *writer) write(b []byte) error {
+	if w.torn.Load() {
+		return w.c.reason()
+	}
+	timeout := w.c.opts.WriteTimeout
+	for len(b) > 0 {
+		if timeout > 0 {
+			w.c.nc.SetWriteDeadline(time.Now().Add(timeout))
+		}
+		n, err := w.c.nc.Write(b[:min(len(b), writeStep)])
+		if err != nil && n > 0 && !w.c.opts.Secure && errors.Is(err, os.ErrDeadlineExceeded) {
+			err = nil // progress
+		}
+		if err != nil {
+			w.torn.Store(true)
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				err = fmt.Errorf("%w for %v", errStuck, timeout)
+			}
+			return w.c.breakDown(err)
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+// sendControl adds a frame that nobody waits for.
+func (w *writer) sendControl(frame []byte) {
+	w.mu.Lock()
+	w.sendControlLocked(frame)
+}
+
+// sendControlLocked unlocks mu.
+func (w *writer) sendControlLocked(frame []byte) {
+	w.pending = append(w.pending, frame...)
+	w.control++
+	flood := w.control > maxControl
+	if w.joinLocked() {
+		go w.leadAlone()
+	}
+	if flood {
+		w.c.violate(xhttp2.ErrCodeEnhanceYourCalm, "%d control frames wait for the server to read them", maxControl)
+	}
+}
+
+func (w *writer) reset(stream uint32, code xhttp2.ErrCode) {
+	var b [frameHeaderLen + 4]byte
+	w.sendControl(appendWord(b[:0], xhttp2.FrameRSTStream, stream, uint32(code)))
+}
+
+func (w *writer) windowUpdate(stream uint32, n int64) {
+	var b [frameHeaderLen + 4]byte
+	w.sendControl(appendWord(b[:0], xhttp2.FrameWindowUpdate, stream, uint32(n)))
+}
+
+func (w *writer) ping(ack bool, data [8]byte) {
+	var b [frameHeaderLen + 8]byte
+	w.sendControl(appendPing(b[:0], ack, data))
+}
+
+// goodbye writes what is pending and a GOAWAY with code, if the socket takes it
+// at once. Nothing is written afterwards.
+func (w *writer) goodbye(code xhttp2.ErrCode) {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	if w.torn.Load() {
+		return
+	}
+	late := time.NewTimer(farewell)
+	defer late.Stop()
+	select {
+	case w.token <- struct{}{}:
+	case <-late.C:
+		return
+	}
+	defer w.yield()
+	if w.torn.Swap(true) {
+		return
+	}
+	w.mu.Lock()
+	b := appendGoAway(w.pending, code)
+	w.pending = w.pending[:0]
+	w.mu.Unlock()
+	w.c.nc.SetWriteDeadline(time.Now().Add(farewell))
+	w.c.nc.Write(b)
+}
