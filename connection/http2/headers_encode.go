@@ -26,6 +26,12 @@ func (s *Stream) WriteRequestHeaders(req *http.Request, bodySize int64) error {
 	if err := s.mayWrite(); err != nil {
 		return err
 	}
+	if asksForWebSocket(req, bodySize) {
+		if err := s.extend(&out); err != nil {
+			return err
+		}
+		s.open, s.size, s.left = true, -1, -1
+	}
 	if err := s.c.admit(s); err != nil {
 		return err
 	}
@@ -76,9 +82,12 @@ func (w *writer) appendRequest(s *Stream, out *message) {
 	start := w.beginBlock()
 	w.field(":method", out.method)
 	w.field(":authority", out.authority)
-	if out.method != http.MethodConnect {
+	if out.method != http.MethodConnect || out.protocol != "" {
 		w.field(":scheme", out.scheme)
 		w.field(":path", out.path)
+	}
+	if out.protocol != "" {
+		w.field(":protocol", out.protocol)
 	}
 	for name, values := range out.header {
 		lower := lowerName(name)

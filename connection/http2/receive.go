@@ -119,6 +119,11 @@ func (s *Stream) accept(h head) (*http.Response, error) {
 	resp.Body = (*body)(s)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.tunneled && h.code < 300 {
+		s.x.ReadTimeout, s.x.WriteTimeout = 0, 0
+		resp.Body, resp.ContentLength = &tunnel{(*body)(s)}, -1
+		return resp, nil
+	}
 	resp.ContentLength = s.length
 	if s.length < 0 && s.headEnded && s.method != http.MethodHead {
 		resp.ContentLength = 0

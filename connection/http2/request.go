@@ -17,6 +17,7 @@ import (
 type message struct {
 	method, scheme, authority, path string
 	header, trailer                 http.Header
+	protocol                        string // of an extended CONNECT
 }
 
 // outgoing checks req and makes the message of it.
@@ -127,6 +128,8 @@ func (m *message) sends(lower string, values []string) []string {
 			return nil
 		}
 		return values[:1]
+	case m.protocol != "" && lower == "sec-websocket-key":
+		return nil // HTTP/2 says it otherwise (RFC 8441 5)
 	case connectionField(lower) || nominated(m.header, lower):
 		return nil
 	}

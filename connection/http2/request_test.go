@@ -25,7 +25,7 @@ func TestRequestHeaderFields(t *testing.T) {
 		"keep-alive":          {http.Header{"Keep-Alive": {"timeout=5"}}, nil},
 		"proxy-connection":    {http.Header{"Proxy-Connection": {"keep-alive"}}, nil},
 		"transfer-encoding":   {http.Header{"Transfer-Encoding": {"gzip, chunked"}}, nil},
-		"upgrade":             {http.Header{"Upgrade": {"websocket"}, "Connection": {"upgrade"}}, nil},
+		"upgrade":             {http.Header{"Upgrade": {"h2c"}, "Connection": {"upgrade"}}, nil},
 		"http2-settings":      {http.Header{"Http2-Settings": {"AAMAAABkAARAAAAAAAIAAAAA"}}, nil},
 		"content-length":      {http.Header{"Content-Length": {"7"}}, nil},
 		"trailer":             {http.Header{"Trailer": {"X-T"}}, nil},

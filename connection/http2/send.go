@@ -236,6 +236,9 @@ func (s *Stream) FinishRequest(trailer http.Header) error {
 	if !s.open {
 		return nil
 	}
+	if s.tunneled {
+		return s.headSent()
+	}
 	if s.left > 0 {
 		return s.badBody(fmt.Errorf("%d bytes shorter than the declared %d", s.left, s.size))
 	}
@@ -252,6 +255,15 @@ func (s *Stream) FinishRequest(trailer http.Header) error {
 	}
 	s.requestSent()
 	return nil
+}
+
+// headSent sends the head of a request that has an answer before it has an end.
+func (s *Stream) headSent() error {
+	err := s.flushHeld()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent = true
+	return err
 }
 
 // finish sends END_STREAM: with trailers, with the last DATA if that has not

@@ -34,6 +34,7 @@ type Stream struct {
 	// Of the request's side.
 	size, left int64 // of the body: declared, and to come; -1: unknown, 0: none
 	open       bool  // the body's end is to be sent
+	tunneled   bool  // an extended CONNECT: our direction stays open
 	last       dataMark
 	bodyErr    error // of the request's own body
 
