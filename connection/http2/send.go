@@ -15,16 +15,56 @@ const (
 	// joined is the largest piece of a body that is copied into a batch, and so
 	// shares a write with what else there is.
 	joined = 16 << 10
-	// burst is how much of a body is written at a time at most. With a frame's
-	// header in front it fills whole TLS records.
-	burst = 64<<10 - frameHeaderLen
+	// burst is how much of a body is written at a time at most. It fills whole
+	// TLS records, with the headers of frames of usual size.
+	burst = 128 << 10
+	// burstRoom is what is kept free for these headers, in front of the body.
+	burstRoom = burst / maxFrameLen * frameHeaderLen
 )
 
-// A bulk is memory for a burst, behind the header of its first frame. The header
-// of a later frame is written over what was sent before.
-type bulk [frameHeaderLen + burst]byte
+// A bulk is memory for a piece of a body, behind room for headers.
+type bulk []byte
 
-var bulks = sync.Pool{New: func() any { return new(bulk) }}
+var (
+	smallBulks = sync.Pool{New: func() any { b := make(bulk, burstRoom+joined); return &b }}
+	largeBulks = sync.Pool{New: func() any { b := make(bulk, burst); return &b }}
+)
+
+// newBulk takes memory for a piece of n bytes or, if that is too much, a part of
+// it.
+func newBulk(n int64) *bulk {
+	if n <= joined {
+		return smallBulks.Get().(*bulk)
+	}
+	return largeBulks.Get().(*bulk)
+}
+
+func (b *bulk) free() {
+	if len(*b) == burst {
+		largeBulks.Put(b)
+	} else {
+		smallBulks.Put(b)
+	}
+}
+
+// body is where the piece lies.
+func (b bulk) body() []byte { return b[burstRoom:] }
+
+// frame makes frames of the n bytes at at, of limit bytes at most. What is in
+// front of them is lost: headers, or bytes that were sent. It returns the frames.
+func (b bulk) frame(at, n, limit int, stream uint32) []byte {
+	frames := (n + limit - 1) / limit
+	start := at - frames*frameHeaderLen
+	to := start
+	for end := at + n; at < end; {
+		m := min(limit, end-at)
+		putFrameHeader(b[to:], m, xhttp2.FrameData, 0, stream)
+		to += frameHeaderLen
+		to += copy(b[to:], b[at:at+m])
+		at += m
+	}
+	return b[start:to]
+}
 
 // dataMark is where in a batch the last frame of a body lies.
 type dataMark struct {
@@ -50,12 +90,11 @@ func (s *Stream) Write(p []byte) (int, error) {
 	if len(p) <= joined {
 		return s.writePieces(p, s.join)
 	}
-	buf := bulks.Get().(*bulk)
-	defer bulks.Put(buf)
+	buf := newBulk(int64(len(p)))
+	defer buf.free()
 	sent := 0
 	for sent < len(p) {
-		n := copy(buf[frameHeaderLen:], p[sent:])
-		n, err := s.writeBulk(buf, n)
+		n, err := s.writeBulk(*buf, copy(buf.body(), p[sent:]))
 		sent += n
 		if err != nil {
 			return sent, err
@@ -94,11 +133,11 @@ func (s *Stream) writePieces(p []byte, send func(p []byte) error) (int, error) {
 	return sent, nil
 }
 
-// writeBulk sends the n bytes that stand in buf behind a frame's header.
-func (s *Stream) writeBulk(buf *bulk, n int) (int, error) {
-	at := 0
-	return s.writePieces(buf[frameHeaderLen:frameHeaderLen+n], func(p []byte) error {
-		err := s.c.out.burst(s, buf[at:at+frameHeaderLen+len(p)])
+// writeBulk sends the first n bytes of buf's body.
+func (s *Stream) writeBulk(buf bulk, n int) (int, error) {
+	at := burstRoom
+	return s.writePieces(buf.body()[:n], func(p []byte) error {
+		err := s.c.out.burst(s, buf, at, len(p))
 		at += len(p)
 		return err
 	})
@@ -111,10 +150,9 @@ func (s *Stream) join(p []byte) error {
 	w.mu.Lock()
 	if len(w.pending) > fullBatch {
 		w.mu.Unlock()
-		buf := bulks.Get().(*bulk)
-		defer bulks.Put(buf)
-		n := copy(buf[frameHeaderLen:], p)
-		return w.burst(s, buf[:frameHeaderLen+n])
+		buf := newBulk(joined)
+		defer buf.free()
+		return w.burst(s, *buf, burstRoom, copy(buf.body(), p))
 	}
 	for limit := int(s.c.maxFrame.Load()); len(p) > 0; {
 		n := min(len(p), limit)
@@ -136,28 +174,18 @@ func (s *Stream) join(p []byte) error {
 	return nil
 }
 
-// burst writes the batch and then b: a piece of a body with room for a frame's
-// header in front of it.
-func (w *writer) burst(s *Stream, b []byte) error {
+// burst writes the batch and then the n bytes at at in buf.
+func (w *writer) burst(s *Stream, buf bulk, at, n int) error {
 	if err := w.acquire(s); err != nil {
 		return err
 	}
 	defer w.yield()
 	s.held.Store(false)
 	w.sentData.Add(1)
-	for limit := int(w.c.maxFrame.Load()); ; {
-		if err := w.writePending(); err != nil {
-			return err
-		}
-		n := min(len(b)-frameHeaderLen, limit)
-		putFrameHeader(b, n, xhttp2.FrameData, 0, s.id)
-		if err := w.write(b[:frameHeaderLen+n]); err != nil {
-			return err
-		}
-		if b = b[n:]; len(b) == frameHeaderLen {
-			return nil
-		}
+	if err := w.writePending(); err != nil {
+		return err
 	}
+	return w.write(buf.frame(at, n, int(w.c.maxFrame.Load()), s.id))
 }
 
 // badBody ends the stream for an error of the request's own body.
@@ -170,19 +198,20 @@ func (s *Stream) badBody(err error) error {
 // ReadFrom sends the request's body from r. An error of r's comes back as a
 // *wire.RequestBodyError, one of the stream's as Write returns it.
 func (s *Stream) ReadFrom(r io.Reader) (int64, error) {
-	buf := bulks.Get().(*bulk)
-	defer bulks.Put(buf)
+	size := s.size
+	buf := newBulk(size)
+	defer func() { buf.free() }()
 	var sent int64
 	for {
-		if s.size < 0 || s.size > burst {
+		if size < 0 || size > joined {
 			// The body may be slow to come, or hang on the response.
 			if err := s.flushHeld(); err != nil {
 				return sent, err
 			}
 		}
-		n, err := r.Read(buf[frameHeaderLen:])
+		n, err := r.Read(buf.body())
 		if n > 0 {
-			w, werr := s.writeRead(buf, n)
+			w, werr := s.writeRead(*buf, n)
 			sent += int64(w)
 			if werr != nil {
 				return sent, werr
@@ -195,13 +224,18 @@ func (s *Stream) ReadFrom(r io.Reader) (int64, error) {
 			s.bodyErr = &wire.RequestBodyError{Err: err}
 			return sent, s.bodyErr
 		}
+		if n == joined && size < 0 {
+			// It comes faster than it goes: take more at a time.
+			buf.free()
+			buf, size = newBulk(burst), burst
+		}
 	}
 }
 
 // writeRead sends n bytes that were read into buf.
-func (s *Stream) writeRead(buf *bulk, n int) (int, error) {
+func (s *Stream) writeRead(buf bulk, n int) (int, error) {
 	if n <= joined {
-		return s.Write(buf[frameHeaderLen : frameHeaderLen+n])
+		return s.Write(buf.body()[:n])
 	}
 	if err := s.fits(n); err != nil {
 		return 0, err
