@@ -74,6 +74,7 @@ type Conn struct {
 	// why is set when the connection is retired, failure when it is broken or
 	// closed. failure implies why.
 	why, failure error
+	writeErr     error   // of the first write that failed
 	bye          *goAway // the server's GOAWAY; nil: none came
 	retired      []func(error)
 	waiters      []*waiter // to be used again
@@ -101,6 +102,7 @@ func NewConn(nc net.Conn, opts Options) (*Conn, error) {
 	c.startPings()
 	c.mu.Unlock()
 	if err := c.out.open(c.opening()); err != nil {
+		c.fail(err)
 		c.shut(xhttp2.ErrCodeNo)
 		return nil, err
 	}
@@ -220,6 +222,13 @@ func (c *Conn) awaitSettings(s *Stream, dl *deadline) error {
 	}
 	<-w.ch
 	return nil
+}
+
+// shared reports whether more than one stream is open.
+func (c *Conn) shared() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open > 1
 }
 
 // unopened is the error of a request of which nothing was written, because the

@@ -130,7 +130,9 @@ func (h *head) fill(resp *http.Response) {
 			continue
 		}
 		if old, ok := resp.Header[f.name]; ok {
-			resp.Header[f.name] = append(old, f.value)
+			if f.name != "Content-Length" { // equal ones are one
+				resp.Header[f.name] = append(old, f.value)
+			}
 			continue
 		}
 		values[i] = f.value

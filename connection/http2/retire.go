@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"time"
 
 	"github.com/catena-http/catena/internal/wire"
@@ -14,6 +15,9 @@ import (
 // forceClose is how long a TLS close_notify may take before the socket below is
 // closed.
 const forceClose = 250 * time.Millisecond
+
+// lastWords is how long what the server sent is read after a write has failed.
+const lastWords = time.Second
 
 // A violationError is the server's breach of HTTP/2, to which the connection
 // ends with a code.
@@ -98,11 +102,29 @@ func (c *Conn) breakDown(err error) error {
 	return err
 }
 
+// muted notes that the socket takes no more. What the server has sent before may
+// still be there to be read, answers among it, so the streams go on until the
+// reading goroutine has seen the end, which is near.
+func (c *Conn) muted(err error) error {
+	err = c.describe(err)
+	c.mu.Lock()
+	if c.writeErr == nil {
+		c.writeErr = err
+	}
+	c.mu.Unlock()
+	c.nc.SetReadDeadline(time.Now().Add(lastWords))
+	c.retire(err)
+	return err
+}
+
 // describe says in a sentence how the connection was lost.
 func (c *Conn) describe(err error) error {
 	c.mu.Lock()
-	bye := c.bye
+	bye, writeErr := c.bye, c.writeErr
 	c.mu.Unlock()
+	if writeErr != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+		return writeErr
+	}
 	end := errors.Is(err, io.EOF)
 	switch {
 	case end && bye != nil:

@@ -83,8 +83,9 @@ type Stream struct {
 	window      receiveWindow
 	windowSize  int64
 	segments    []segment
-	buffered    int64 // bytes in segments and cur
-	taken       int64 // bytes read that no window was given back for
+	few         [2]segment // memory for them
+	buffered    int64      // bytes in segments and cur
+	taken       int64      // bytes read that no window was given back for
 	trailer     *fieldList
 }
 
@@ -93,6 +94,7 @@ type Stream struct {
 func (c *Conn) NewStream(x wire.Exchange) *Stream {
 	s := &Stream{c: c, x: x}
 	s.rest, s.length = -1, -1
+	s.segments = s.few[:0]
 	s.windowSize = int64(c.opts.firstWindow())
 	s.window.avail = s.windowSize
 	return s

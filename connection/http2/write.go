@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -120,6 +121,11 @@ func (w *writer) joinLocked() (lead bool) {
 
 // lead writes the batch that s leads.
 func (w *writer) lead(s *Stream) error {
+	if w.c.shared() {
+		// Whoever else is ready to write comes first, so that one write serves
+		// them all: it costs far more than they do.
+		runtime.Gosched()
+	}
 	if err := w.acquire(s); err != nil {
 		go w.leadAlone() // somebody has to
 		return err
@@ -159,7 +165,8 @@ func (w *writer) writePending() error {
 	return err
 }
 
-// write writes b. The caller has the token. An error has ended the connection.
+// write writes b. The caller has the token. After an error nothing is written any
+// more.
 func (w *writer) write(b []byte) error {
 	if w.torn.Load() {
 		return w.c.reason()
@@ -176,9 +183,9 @@ func (w *writer) write(b []byte) error {
 		if err != nil {
 			w.torn.Store(true)
 			if errors.Is(err, os.ErrDeadlineExceeded) {
-				err = fmt.Errorf("%w for %v", errStuck, timeout)
+				return w.c.breakDown(fmt.Errorf("%w for %v", errStuck, timeout))
 			}
-			return w.c.breakDown(err)
+			return w.c.muted(err)
 		}
 		b = b[n:]
 	}
@@ -241,7 +248,7 @@ func (w *writer) goodbye(code xhttp2.ErrCode) {
 	}
 	w.mu.Lock()
 	b := appendGoAway(w.pending, code)
-	w.pending = w.pending[:0]
+	w.pending = nil
 	w.mu.Unlock()
 	w.c.nc.SetWriteDeadline(time.Now().Add(farewell))
 	w.c.nc.Write(b)
