@@ -49,7 +49,7 @@ func NewCallError(call event.Call, attempts []Attempt, err error) error {
 // last is the try that failed with the deciding error, if one did.
 func (e *CallError) last() *Attempt {
 	for i := len(e.Attempts) - 1; i >= 0; i-- {
-		if a := &e.Attempts[i]; a.Err == e.Err || errors.Is(e.Err, a.Err) {
+		if a := &e.Attempts[i]; errors.Is(e.Err, a.Err) {
 			return a
 		}
 	}
