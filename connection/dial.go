@@ -158,7 +158,7 @@ func (d *dialer) handshake(ctx context.Context) error {
 	defer cancel()
 	address := d.route.Address
 	d.listener.SecureConnectStart(d.call)
-	conn := tls.Client(d.conn.socket, address.Network.TLSConfigFor(address))
+	conn := tls.Client(http1.NoteEnd(d.conn.socket), address.Network.TLSConfigFor(address))
 	err := conn.HandshakeContext(bounded)
 	if err != nil {
 		err = d.explain(ctx, plainTLS(err))
