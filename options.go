@@ -303,8 +303,8 @@ func WithExpectContinueTimeout(d time.Duration) CallOption {
 }
 
 // WithResponseLimits bounds what a response may cost before its body: the bytes
-// and fields of a head, and of trailers, each, and the interim (1xx) responses to
-// one request. Default: 256 KiB, 1,000 and 100.
+// and fields of a head, and of trailers, each, and the interim (1xx) responses of
+// a call. Default: 256 KiB, 1,000 and 100.
 func WithResponseLimits(headerBytes, headerFields, interim int) CallOption {
 	return callOption(func(s *settings) error {
 		if headerBytes < 1 || headerFields < 1 || interim < 0 {

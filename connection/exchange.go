@@ -33,7 +33,6 @@ type Exchange struct {
 	began      time.Time
 	sentAt     time.Time
 	receivedAt time.Time
-	interim    int
 	sending    bool // the Start of a part of the request was sent, its end was not
 	heard      bool // ResponseHeadersStart was sent
 	gaveUp     bool // ResponseFailed was sent
@@ -201,7 +200,7 @@ func (x *Exchange) admit(resp *http.Response) error {
 	if !isInterim(resp) {
 		return nil
 	}
-	if x.interim++; x.interim > x.terms.MaxInterim {
+	if x.allocation.interim++; x.allocation.interim > x.terms.MaxInterim {
 		return &wire.ProtocolError{Reason: "no final response", Err: ErrTooManyInterim}
 	}
 	return nil

@@ -30,7 +30,7 @@ type Terms struct {
 	ConnectTimeout time.Duration
 	// Exchange is for the codec.
 	Exchange wire.Exchange
-	// MaxInterim bounds the interim responses to one request.
+	// MaxInterim bounds the interim responses of the call so far.
 	MaxInterim int
 }
 
@@ -59,6 +59,7 @@ type StreamAllocation struct {
 
 	attempts    []Attempt
 	unconnected error // what the last search for a connection failed with
+	interim     int   // interim responses
 	refusals    int   // times the server did not process the request
 	settled     bool
 }
