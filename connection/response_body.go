@@ -82,6 +82,7 @@ func (x *Exchange) bodyFails(err error) error {
 	cause := x.explain(event.StepRead, err)
 	x.listener().ResponseFailed(x.call(), cause)
 	x.allocation.bodyAttempt(x, cause)
+	x.allocation.judge(x, cause, nil)
 	x.bodyErr = x.allocation.owner.BodyFailed(cause)
 	x.reading.Store(bodyEnded)
 	result := x.bodyErr

@@ -87,7 +87,7 @@ func (l *loop) decide(req *http.Request, f *connection.Failure, config *chain.Co
 		canceled:   lifetime.Cause(req.Context()) != nil,
 		enabled:    config.RetryOnConnectionFailure,
 		policy:     config.RetryPolicy,
-		idempotent: idempotent(req),
+		idempotent: f.Request == nil || idempotent(f.Request),
 		replayable: replayable(req),
 	}.decide()
 }
