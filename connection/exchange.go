@@ -74,9 +74,10 @@ func (x *Exchange) Connection() *RealConnection { return x.conn }
 // Duplex reports whether the response may be read while the request is sent.
 func (x *Exchange) Duplex() bool { return x.conn.multiplexed() }
 
-// SentAt and ReceivedAt are when the request's head was about to be written and
-// when the response's head was read.
-func (x *Exchange) SentAt() time.Time     { return x.sentAt }
+// SentAt is when the request's head was about to be written.
+func (x *Exchange) SentAt() time.Time { return x.sentAt }
+
+// ReceivedAt is when the response's head had been read.
 func (x *Exchange) ReceivedAt() time.Time { return x.receivedAt }
 
 func (x *Exchange) listener() event.Listener { return x.allocation.listener }
