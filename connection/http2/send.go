@@ -146,12 +146,12 @@ func (s *Stream) awaitSent() error {
 }
 
 // AbortRequest leaves the body unfinished. The server never sees an end of it.
-// Without a response so far, or where the body itself failed, the stream is
+// Without a response or a failure so far, or where the body itself failed, the stream is
 // reset at once; otherwise the response may still be read, and the stream is
 // reset afterwards.
 func (s *Stream) AbortRequest() {
 	s.mu.Lock()
-	cause, answered := s.bodyErr, s.content != nil
+	cause, answered := s.bodyErr, s.content != nil || s.err != nil
 	s.mu.Unlock()
 	switch {
 	case cause != nil:
