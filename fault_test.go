@@ -262,6 +262,8 @@ func kindOf(err error) string {
 	var timeout *catena.TimeoutError
 	var protocol *connection.ProtocolError
 	var body *connection.RequestBodyError
+	var reset *connection.StreamResetError
+	var unprocessed *connection.UnprocessedError
 	var verdict net.Error
 	if errors.As(err, &timeout) {
 		kinds = append(kinds, string(timeout.Step)+" timeout")
@@ -274,6 +276,12 @@ func kindOf(err error) string {
 	}
 	if errors.As(err, &body) {
 		kinds = append(kinds, "request body")
+	}
+	if errors.As(err, &reset) {
+		kinds = append(kinds, reset.Name)
+	}
+	if errors.As(err, &unprocessed) {
+		kinds = append(kinds, "not processed")
 	}
 	for _, known := range []struct {
 		err  error
