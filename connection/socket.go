@@ -66,6 +66,15 @@ func (s *socket) SetDeadline(t time.Time) error {
 	return s.Conn.SetDeadline(t)
 }
 
+// CloseWrite ends the stream to the peer, after a 101, where the connection can
+// do that.
+func (s *socket) CloseWrite() error {
+	if half, ok := s.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
 // quiet reports whether an idle connection is alive and nothing has arrived on
 // it. through is the socket or the TLS connection over it, whose records (a
 // session ticket, say) are no stray bytes.
