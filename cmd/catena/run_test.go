@@ -30,6 +30,8 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "\n%s", body)
 }
 
+func echoHost(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Host) }
+
 func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -105,7 +107,7 @@ func TestRequests(t *testing.T) {
 }
 
 func TestHost(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Host) })
+	s := serve(t, echoHost)
 	got := catenaRun(t, "", "-H", "Host: other.test", strings.TrimPrefix(s.URL, "http://"))
 	if got.code != 0 || got.stdout != "other.test" {
 		t.Errorf("%+v", got)
