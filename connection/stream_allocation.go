@@ -145,8 +145,11 @@ func (a *StreamAllocation) find(ctx context.Context, t Terms) (conn *RealConnect
 		if granted == nil {
 			return a.connect(ctx, t)
 		}
-		if a.accept(granted, event.ReasonPooled) {
+		if a.usable(granted, event.ReasonPooled) {
 			return granted, true, nil
+		}
+		if a.pool.trade(granted) {
+			return a.connect(ctx, t)
 		}
 	}
 }
@@ -191,15 +194,23 @@ func (a *StreamAllocation) serves(c *RealConnection) bool {
 }
 
 // accept makes a pooled connection, held by the pool's leave, the allocation's
-// own if it is healthy.
+// own if it is healthy, and lets go of it otherwise.
 func (a *StreamAllocation) accept(c *RealConnection, why event.Reason) bool {
+	usable := a.usable(c, why)
+	if !usable {
+		a.pool.letGo(c)
+	}
+	return usable
+}
+
+// usable is accept without letting go.
+func (a *StreamAllocation) usable(c *RealConnection, why event.Reason) bool {
 	if !c.healthy() {
 		a.listener.ReuseDecision(a.owner, c, false, event.ReasonUnhealthy)
 		if c.multiplexed() {
 			c.http2.Unreserve()
 		}
 		c.retire(event.ReasonUnhealthy)
-		a.pool.letGo(c)
 		return false
 	}
 	a.listener.ReuseDecision(a.owner, c, true, why)
