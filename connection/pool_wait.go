@@ -154,7 +154,7 @@ func (p *Pool) trade(c *RealConnection) bool {
 	p.remove(c)
 	why := c.why
 	p.mu.Unlock()
-	closeAll([]drop{{c, why}})
+	closeAll([]drop{{conn: c, why: why}})
 	return true
 }
 
