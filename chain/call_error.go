@@ -58,7 +58,9 @@ func (e *CallError) last() *Attempt {
 
 func (e *CallError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: ", e.Method, e.URL)
+	if subject := strings.TrimSpace(e.Method + " " + e.URL); subject != "" {
+		b.WriteString(subject + ": ")
+	}
 	a := e.last()
 	if a != nil {
 		b.WriteString(phrase(a))
