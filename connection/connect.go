@@ -119,7 +119,7 @@ func (a *StreamAllocation) unroutable(ctx context.Context, err error, took time.
 // and remembered where it speaks against the route.
 func (a *StreamAllocation) connectBy(ctx context.Context, r *route.Route, t Terms) (*RealConnection, error) {
 	began := time.Now()
-	d := &dialer{route: r, timeout: t.ConnectTimeout, call: a.owner, listener: a.listener, pool: a.pool}
+	d := &dialer{route: r, terms: t, call: a.owner, listener: a.listener, pool: a.pool}
 	c, err := d.connect(ctx)
 	if err == nil {
 		a.database.Connected(r)
