@@ -113,6 +113,7 @@ func (l *loop) followUp(resp *http.Response) (*http.Request, error) {
 	next, why, err := l.next(resp)
 	if err == nil && next != nil {
 		if l.followUps++; l.followUps > l.link.Config().MaxFollowUps {
+			closeBody(next)
 			err, why = wire.Protocolf("too many follow-up requests: %d", l.followUps), event.ReasonTooManyFollowUps
 		}
 	}
