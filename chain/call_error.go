@@ -85,8 +85,13 @@ func phrase(a *Attempt) string {
 		}
 	}
 	switch a.Step {
-	case event.StepDNS, event.StepProxySelect:
-		return "" // the error names the host
+	case event.StepProxySelect:
+		return "" // the error says it
+	case event.StepDNS:
+		if to == "" {
+			return ""
+		}
+		return "look up " + to + ": "
 	case event.StepQueue:
 		return "wait for a connection: "
 	case event.StepWrite:
