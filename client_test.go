@@ -38,7 +38,7 @@ func (w *world) reaches(client *catena.Client) error {
 }
 
 func TestClientsShortWays(t *testing.T) {
-	inWorld(t, allProtocols, func(w *world) {
+	overProtocols(t, allProtocols, func(w *world) {
 		var seen []string
 		w.serve(func(rw http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
@@ -99,7 +99,7 @@ func TestClientsShortWaysTellNoPassword(t *testing.T) {
 }
 
 func TestClientCloseCancelsAndRefuses(t *testing.T) {
-	inWorld(t, allProtocols, func(w *world) {
+	overProtocols(t, allProtocols, func(w *world) {
 		w.serve(stopHalfway)
 		resp, err := w.client.Do(w.request("GET", "/", nil))
 		if err != nil {
@@ -137,7 +137,7 @@ func TestClientCloseCancelsAndRefuses(t *testing.T) {
 // A pooled connection is closed with the client, and what is not the client's
 // stays open.
 func TestClientCloseEndsWhatItMade(t *testing.T) {
-	inWorld(t, allProtocols, func(w *world) {
+	overProtocols(t, allProtocols, func(w *world) {
 		w.serve(answer)
 		w.get("/", "abc")
 		if n := w.client.Pool().IdleCount(); n != 1 {
@@ -148,7 +148,7 @@ func TestClientCloseEndsWhatItMade(t *testing.T) {
 			w.Errorf("%d connections are left", n)
 		}
 	})
-	inWorld(t, []string{h1}, func(w *world) {
+	overProtocols(t, []string{h1}, func(w *world) {
 		w.serve(answer)
 		pool := connection.NewPool(connection.PoolOptions{})
 		borrower := w.derive(w.client, catena.WithPool(pool))
@@ -164,7 +164,7 @@ func TestClientCloseEndsWhatItMade(t *testing.T) {
 }
 
 func TestClientCloseIsForItselfAndThoseBelow(t *testing.T) {
-	inWorld(t, []string{h1, h2}, func(w *world) {
+	overProtocols(t, []string{h1, h2}, func(w *world) {
 		w.serve(answer)
 		parent := w.client
 		child := w.derive(parent, catena.WithUserAgent("child"))
@@ -193,7 +193,7 @@ func TestClientCloseIsForItselfAndThoseBelow(t *testing.T) {
 }
 
 func TestClientShutdownWaits(t *testing.T) {
-	inWorld(t, allProtocols, func(w *world) {
+	overProtocols(t, allProtocols, func(w *world) {
 		w.serve(slow)
 		w.client.Dispatcher().SetMaxCalls(1)
 		began := time.Now()
@@ -239,7 +239,7 @@ func TestClientShutdownWaits(t *testing.T) {
 }
 
 func TestClientShutdownThatEndsEarlyClosesNothing(t *testing.T) {
-	inWorld(t, allProtocols, func(w *world) {
+	overProtocols(t, allProtocols, func(w *world) {
 		w.serve(slow)
 		w.client.Dispatcher().SetMaxCalls(1)
 		running := enqueue(w.client.NewCall(w.request("GET", "/", nil)))
@@ -270,7 +270,7 @@ func TestClientShutdownThatEndsEarlyClosesNothing(t *testing.T) {
 // Shutdown of a derived client does not wait for the calls of the one it came
 // from.
 func TestClientShutdownIsForItselfAndThoseBelow(t *testing.T) {
-	inWorld(t, []string{h1}, func(w *world) {
+	overProtocols(t, []string{h1}, func(w *world) {
 		w.serve(slow)
 		child := w.derive(w.client, catena.WithUserAgent("child"))
 		grandchild := w.derive(child, catena.WithUserAgent("grandchild"))
@@ -298,7 +298,7 @@ func TestClientCloseDoesNotWait(t *testing.T) {
 		time.Sleep(time.Hour)
 		return c.Proceed(c.Request())
 	}))
-	inWorld(t, []string{h1}, func(w *world) {
+	overProtocols(t, []string{h1}, func(w *world) {
 		w.serve(answer)
 		got := enqueue(w.client.NewCall(w.request("GET", "/", nil)))
 		synctest.Wait()
@@ -317,7 +317,7 @@ func TestClientCloseDoesNotWait(t *testing.T) {
 }
 
 func TestWithSharesWhatItMust(t *testing.T) {
-	inWorld(t, []string{h1, h2}, func(w *world) {
+	overProtocols(t, []string{h1, h2}, func(w *world) {
 		w.serve(answer)
 		w.get("/", "abc")
 		near := w.derive(w.client, catena.WithUserAgent("near"), catena.WithReadTimeout(time.Second))
@@ -344,7 +344,7 @@ func TestWithSharesWhatItMust(t *testing.T) {
 }
 
 func TestCallRunsOnce(t *testing.T) {
-	inWorld(t, []string{h1, h2}, func(w *world) {
+	overProtocols(t, []string{h1, h2}, func(w *world) {
 		var served atomic.Int64
 		w.serve(func(rw http.ResponseWriter, r *http.Request) {
 			served.Add(1)
@@ -379,7 +379,7 @@ func TestCallRunsOnce(t *testing.T) {
 }
 
 func TestInfoOfCallsResponses(t *testing.T) {
-	inWorld(t, allProtocols, func(w *world) {
+	overProtocols(t, allProtocols, func(w *world) {
 		w.serve(func(rw http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/from" {
 				http.Redirect(rw, r, "/to", http.StatusFound)

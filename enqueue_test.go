@@ -76,7 +76,7 @@ func TestEnqueueKeepsTheDispatchersLimits(t *testing.T) {
 	for _, limits := range []struct{ all, perHost, want int }{{64, 2, 4}, {3, 64, 3}, {1, 1, 1}, {-1, -1, 12}} {
 		t.Run(fmt.Sprint(limits.all, " ", limits.perHost), func(t *testing.T) {
 			d := catena.NewDispatcher(catena.DispatcherOptions{MaxCalls: limits.all, MaxCallsPerHost: limits.perHost})
-			inWorld(t, []string{h1, h2}, func(w *world) {
+			overProtocols(t, []string{h1, h2}, func(w *world) {
 				var now, most atomic.Int64
 				w.serve(func(rw http.ResponseWriter, r *http.Request) {
 					n := now.Add(1)
@@ -107,7 +107,7 @@ func TestEnqueueKeepsTheDispatchersLimits(t *testing.T) {
 
 // The limits are for enqueued calls alone.
 func TestExecuteIsBoundByNoLimit(t *testing.T) {
-	inWorld(t, []string{h1}, func(w *world) {
+	overProtocols(t, []string{h1}, func(w *world) {
 		w.serve(slow)
 		w.client.Dispatcher().SetMaxCalls(1)
 		waiting := enqueue(w.client.NewCall(w.request("GET", "/", nil)))
@@ -160,7 +160,7 @@ func TestEnqueueCallsBackOnceAndOnAnotherGoroutine(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, []string{h1, h2}, func(w *world) {
+			overProtocols(t, []string{h1, h2}, func(w *world) {
 				w.serve(answer)
 				got := enqueue(test.prepare(w))
 				time.Sleep(time.Minute)
@@ -193,7 +193,7 @@ func TestEnqueuedCallThatWaitsLeavesAtOnce(t *testing.T) {
 		"Client.Close": {func(w *world, _ *catena.Call, _ func()) { w.client.Close() }, context.Canceled},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, []string{h1, h2}, func(w *world) {
+			overProtocols(t, []string{h1, h2}, func(w *world) {
 				var asked atomic.Int64
 				w.serve(func(rw http.ResponseWriter, r *http.Request) {
 					if r.URL.Path == "/waits" {
@@ -239,7 +239,7 @@ func TestEnqueuedCallThatWaitsLeavesAtOnce(t *testing.T) {
 
 // What its listener does when a call begins to wait must not keep it waiting.
 func TestEnqueuedCallCanceledByItsListener(t *testing.T) {
-	inWorld(t, []string{h1}, func(w *world) {
+	overProtocols(t, []string{h1}, func(w *world) {
 		w.serve(slow)
 		w.client.Dispatcher().SetMaxCalls(1)
 		first := enqueue(w.client.NewCall(w.request("GET", "/", nil)))
@@ -260,7 +260,7 @@ type canceler struct{ event.NopListener }
 func (*canceler) DispatcherQueueStart(c event.Call) { c.(*catena.Call).Cancel() }
 
 func TestEnqueuedCallsTimeoutBeginsBehindTheQueue(t *testing.T) {
-	inWorld(t, []string{h1, h2}, func(w *world) {
+	overProtocols(t, []string{h1, h2}, func(w *world) {
 		w.serve(slow)
 		w.client.Dispatcher().SetMaxCalls(1)
 		var all []<-chan outcome
@@ -280,7 +280,7 @@ func TestEnqueuedCallThatPanics(t *testing.T) {
 	boom := errors.New("boom")
 	for _, place := range []string{"application", "network", "body", "body of unknown length"} {
 		t.Run(place, func(t *testing.T) {
-			inWorld(t, onHTTP1, func(w *world) {
+			overProtocols(t, onHTTP1, func(w *world) {
 				w.serve(answer)
 				var opt catena.Option
 				blow := chain.InterceptorFunc(func(c chain.Chain) (*http.Response, error) {
@@ -336,7 +336,7 @@ func (e explosive) Read([]byte) (int, error) { panic(e.value) }
 
 // The callback holds the call's place, an open body does not.
 func TestEnqueuedCallsPlaceIsTheCallbacks(t *testing.T) {
-	inWorld(t, []string{h1, h2}, func(w *world) {
+	overProtocols(t, []string{h1, h2}, func(w *world) {
 		w.serve(answer)
 		d := w.client.Dispatcher()
 		d.SetMaxCalls(1)
@@ -365,7 +365,7 @@ func TestEnqueuedCallsPlaceIsTheCallbacks(t *testing.T) {
 }
 
 func TestEnqueueFromACallback(t *testing.T) {
-	inWorld(t, []string{h1, h2}, func(w *world) {
+	overProtocols(t, []string{h1, h2}, func(w *world) {
 		w.serve(answer)
 		w.client.Dispatcher().SetMaxCalls(1)
 		var order []string

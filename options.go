@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/catena-http/catena/auth"
 	"github.com/catena-http/catena/chain"
@@ -76,6 +77,7 @@ func (s settings) clone() settings {
 	s.network = slices.Clone(s.network)
 	s.listeners = slices.Clone(s.listeners)
 	s.secrets = slices.Clone(s.secrets)
+	s.reach = slices.Clone(s.reach)
 	return s
 }
 
@@ -209,7 +211,13 @@ func configure(change func(*chain.Config)) CallOption {
 // WithUserAgent sets the User-Agent of requests that have none. "" sends none.
 // Default: "catena/" and the version.
 func WithUserAgent(ua string) CallOption {
-	return configure(func(c *chain.Config) { c.UserAgent = ua })
+	return callOption(func(s *settings) error {
+		if !httpguts.ValidHeaderFieldValue(ua) {
+			return fmt.Errorf("WithUserAgent: %q has a control character", ua)
+		}
+		s.config.UserAgent = ua
+		return nil
+	})
 }
 
 // WithTransparentGzip asks for gzip and decodes it, where a request does not

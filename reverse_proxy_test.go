@@ -58,7 +58,7 @@ func (w *world) through(method, path string, body io.Reader) *http.Request {
 }
 
 func TestReverseProxyPassesMessagesOn(t *testing.T) {
-	inWorld(t, allProtocols, func(w *world) {
+	overProtocols(t, allProtocols, func(w *world) {
 		w.serve(func(rw http.ResponseWriter, r *http.Request) {
 			rw.Header().Set("Link", "</style.css>")
 			rw.WriteHeader(http.StatusEarlyHints)
@@ -100,7 +100,7 @@ func TestReverseProxyPassesMessagesOn(t *testing.T) {
 }
 
 func TestReverseProxyStreamsWithoutDelay(t *testing.T) {
-	inWorld(t, allProtocols, func(w *world) {
+	overProtocols(t, allProtocols, func(w *world) {
 		w.serve(func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Content-Type", "text/event-stream")
 			for range 5 {
@@ -129,7 +129,7 @@ func TestReverseProxyStreamsWithoutDelay(t *testing.T) {
 }
 
 func TestReverseProxyEndsWhatItsClientGivesUp(t *testing.T) {
-	inWorld(t, allProtocols, func(w *world) {
+	overProtocols(t, allProtocols, func(w *world) {
 		ended := make(chan time.Time, 1)
 		w.serve(func(rw http.ResponseWriter, r *http.Request) {
 			rw.(http.Flusher).Flush()
@@ -152,7 +152,7 @@ func TestReverseProxyEndsWhatItsClientGivesUp(t *testing.T) {
 }
 
 func TestReverseProxyCarriesAnUpgrade(t *testing.T) {
-	inWorld(t, onHTTP1, func(w *world) {
+	overProtocols(t, onHTTP1, func(w *world) {
 		w.serve(echoOnUpgrade)
 		resp, err := w.behindProxy().Do(upgradeRequest(w.through("GET", "/", nil)))
 		if err != nil {

@@ -25,9 +25,9 @@ import (
 	"github.com/catena-http/catena/chain"
 )
 
-// inWorld runs test in a world of its own for each protocol, and checks in the end
+// overProtocols runs test in a world of its own for each protocol, and checks in the end
 // that the events keep their grammar and that nothing is left.
-func inWorld(t *testing.T, protocols []string, test func(w *world), opts ...catena.Option) {
+func overProtocols(t *testing.T, protocols []string, test func(w *world), opts ...catena.Option) {
 	t.Helper()
 	for _, protocol := range protocols {
 		t.Run(protocol, func(t *testing.T) {
@@ -35,6 +35,11 @@ func inWorld(t *testing.T, protocols []string, test func(w *world), opts ...cate
 				w := newWorld(t, protocol, opts...)
 				test(w)
 				synctest.Wait()
+				w.root.Close()
+				time.Sleep(time.Minute) // until the servers have heard of it
+				if n := w.net.Open(); n != 0 {
+					t.Errorf("%d ends of connections are left open", n)
+				}
 				w.close()
 				synctest.Wait()
 				if err := catenatest.CheckEvents(w.calls.Events()); err != nil {
@@ -82,7 +87,7 @@ func (w *world) replies(text string) *atomic.Int64 {
 }
 
 func TestRoundTripperServesAnHTTPClient(t *testing.T) {
-	inWorld(t, allProtocols, func(w *world) {
+	overProtocols(t, allProtocols, func(w *world) {
 		var seen []string
 		w.serve(func(rw http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
@@ -146,7 +151,7 @@ func (j unwantedJar) Cookies(*url.URL) []*http.Cookie {
 func TestRoundTripperObeysTheTimeoutOfHTTPClient(t *testing.T) {
 	for _, path := range []string{"/silent", "/halfway"} {
 		t.Run(path[1:], func(t *testing.T) {
-			inWorld(t, allProtocols, func(w *world) {
+			overProtocols(t, allProtocols, func(w *world) {
 				w.serve(func(rw http.ResponseWriter, r *http.Request) {
 					if r.URL.Path == "/halfway" {
 						rw.Header().Set("Content-Length", "10")
@@ -188,7 +193,7 @@ func TestRoundTripperReturnsEveryStatusAsItIs(t *testing.T) {
 		"503 Service Unavailable\r\nRetry-After: 0",
 	} {
 		t.Run(head[:3], func(t *testing.T) {
-			inWorld(t, []string{h1}, func(w *world) {
+			overProtocols(t, []string{h1}, func(w *world) {
 				count := w.replies("HTTP/1.1 " + head + "\r\nContent-Length: 0\r\n\r\n")
 				resp, err := w.client.RoundTripper().RoundTrip(w.request("POST", "/", strings.NewReader("once")))
 				w.slurp(resp, err)
@@ -240,7 +245,7 @@ func diffRequests(want, got *http.Request) string {
 }
 
 func TestRoundTripperNeverChangesTheRequest(t *testing.T) {
-	inWorld(t, allProtocols, func(w *world) {
+	overProtocols(t, allProtocols, func(w *world) {
 		authorized := make(chan string, 1)
 		w.serve(func(rw http.ResponseWriter, r *http.Request) {
 			authorized <- r.Header.Get("Authorization")
@@ -285,7 +290,7 @@ func TestRoundTripperNeverChangesTheRequest(t *testing.T) {
 }
 
 func TestRoundTripperTakesOneRequestFromManyGoroutines(t *testing.T) {
-	inWorld(t, []string{h1, h2}, func(w *world) {
+	overProtocols(t, []string{h1, h2}, func(w *world) {
 		w.serve(answer)
 		req := w.request("GET", "/", nil)
 		before := shape(req)
@@ -327,7 +332,7 @@ func TestRoundTripperClosesTheBodyWhateverHappens(t *testing.T) {
 		"no header": func(_ *world, req *http.Request) *http.Request { req.Header = nil; return req },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, []string{h1}, func(w *world) {
+			overProtocols(t, []string{h1}, func(w *world) {
 				body := &counted{Reader: strings.NewReader("Hello")}
 				req := spoil(w, w.request("POST", "/", body))
 				before := shape(req)
@@ -351,7 +356,7 @@ func TestRoundTripperClosesTheBodyWhateverHappens(t *testing.T) {
 }
 
 func TestRoundTripperBodiesThatNetHTTPPromises(t *testing.T) {
-	inWorld(t, allProtocols, func(w *world) {
+	overProtocols(t, allProtocols, func(w *world) {
 		w.serve(func(rw http.ResponseWriter, r *http.Request) {
 			switch r.URL.Path {
 			case "/204":
@@ -407,7 +412,7 @@ func TestRoundTripperInAChainOfOthers(t *testing.T) {
 	wrapped := catena.WithInterceptor(chain.FromRoundTripper(func(next http.RoundTripper) http.RoundTripper {
 		return tagging{next, "inner"}
 	}))
-	inWorld(t, allProtocols, func(w *world) {
+	overProtocols(t, allProtocols, func(w *world) {
 		w.serve(func(rw http.ResponseWriter, r *http.Request) {
 			io.WriteString(rw, strings.Join(r.Header["X-Tag"], " "))
 		})
@@ -423,7 +428,7 @@ func TestRoundTripperInAChainOfOthers(t *testing.T) {
 }
 
 func TestRoundTripperRecoversSafely(t *testing.T) {
-	inWorld(t, onHTTP1, func(w *world) {
+	overProtocols(t, onHTTP1, func(w *world) {
 		var count atomic.Int64
 		w.peer(func(c net.Conn) {
 			c = w.secured(c)

@@ -53,7 +53,7 @@ func (w *world) echoed(s io.ReadWriter, text string) {
 }
 
 func TestUpgradedBodyIsTheConnection(t *testing.T) {
-	inWorld(t, onHTTP1, func(w *world) {
+	overProtocols(t, onHTTP1, func(w *world) {
 		w.serve(echoOnUpgrade)
 		call, s := w.upgrade(catena.WithCallTimeout(time.Second))
 		for range 3 {
@@ -100,7 +100,7 @@ func TestUpgradedBodyEndsWithTheCall(t *testing.T) {
 		"close":   func(w *world, _ *catena.Call, _ func()) { w.client.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, onHTTP1, func(w *world) {
+			overProtocols(t, onHTTP1, func(w *world) {
 				w.serve(echoOnUpgrade)
 				ctx, cancel := context.WithCancel(w.Context())
 				call := w.client.NewCall(upgradeRequest(w.request("GET", "/", nil)).WithContext(ctx))
@@ -134,7 +134,7 @@ func TestUpgradedBodyEndsWithTheCall(t *testing.T) {
 }
 
 func TestUpgradedBodyThatIsClosedBesideARead(t *testing.T) {
-	inWorld(t, onHTTP1, func(w *world) {
+	overProtocols(t, onHTTP1, func(w *world) {
 		w.serve(echoOnUpgrade)
 		_, s := w.upgrade()
 		ended := make(chan error, 1)
@@ -151,7 +151,7 @@ func TestUpgradedBodyThatIsClosedBesideARead(t *testing.T) {
 }
 
 func TestUpgradedBodyBeginsBehindTheHead(t *testing.T) {
-	inWorld(t, []string{h1}, func(w *world) {
+	overProtocols(t, []string{h1}, func(w *world) {
 		w.peer(func(c net.Conn) {
 			if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
 				return
@@ -170,7 +170,7 @@ func TestUpgradedBodyBeginsBehindTheHead(t *testing.T) {
 // the same.
 func TestUpgradedBodyWithinAnInterceptor(t *testing.T) {
 	type wrapped struct{ io.ReadWriteCloser }
-	inWorld(t, onHTTP1, func(w *world) {
+	overProtocols(t, onHTTP1, func(w *world) {
 		w.serve(echoOnUpgrade)
 		resp, err := w.client.Do(upgradeRequest(w.request("GET", "/", nil)))
 		if err != nil {
@@ -195,7 +195,7 @@ func TestUpgradedBodyWithinAnInterceptor(t *testing.T) {
 }
 
 func TestUpgradeThatIsRefusedIsAResponse(t *testing.T) {
-	inWorld(t, onHTTP1, func(w *world) {
+	overProtocols(t, onHTTP1, func(w *world) {
 		w.serve(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusUpgradeRequired) })
 		resp, err := w.client.Do(upgradeRequest(w.request("GET", "/", nil)))
 		w.slurp(resp, err)
@@ -209,7 +209,7 @@ func TestUpgradeThatIsRefusedIsAResponse(t *testing.T) {
 }
 
 func TestSwitchThatNobodyAskedForIsAnError(t *testing.T) {
-	inWorld(t, []string{h1}, func(w *world) {
+	overProtocols(t, []string{h1}, func(w *world) {
 		w.replies("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 		if err := w.fail(w.request("GET", "/", nil)); !strings.Contains(err.Error(), "switches protocols") {
 			w.Error(err)
@@ -230,7 +230,7 @@ func TestWebSocketOverTheBody(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, onHTTP1, func(w *world) {
+			overProtocols(t, onHTTP1, func(w *world) {
 				w.serve(websocket.Server{Handler: func(ws *websocket.Conn) { io.Copy(ws, ws) }}.ServeHTTP)
 				req := w.request("GET", "/", nil)
 				req.Header = http.Header{
