@@ -310,7 +310,7 @@ func (x *Exchange) letGo() {
 // which may be now, releases the connection.
 func (x *Exchange) settle() bool {
 	x.settled.Store(true)
-	if x.parts.Load() == 0 {
+	if x.over.Load() {
 		x.letGo()
 	}
 	return true

@@ -119,7 +119,13 @@ func (c *call) Request() *http.Request                   { return c.request }
 func (c *call) RedactedHeader(h http.Header) http.Header { return h }
 func (c *call) RedactedURL(u *url.URL) string            { return u.Redacted() }
 func (c *call) BodyFailed(err error) error               { return err }
-func (c *call) Released(error)                           { c.released.Add(1) }
+
+func (c *call) Released(error) {
+	c.released.Add(1)
+	if c.exchange != nil && !c.exchange.over.Load() {
+		c.w.t.Error("the connection was let go of before the exchange was over")
+	}
+}
 
 func (w *world) newCall(ctx context.Context, rawURL string) *call {
 	c := &call{w: w, id: lastTestCall.Add(1), events: event.NewRecorder()}
