@@ -24,6 +24,8 @@ type framedConn struct {
 	*http2.Framer
 	encoded bytes.Buffer
 	encoder *hpack.Encoder
+
+	skipStream uint32 // not a request: nextRequest passes it over
 }
 
 // framed begins HTTP/2 on c, whose client did.
@@ -62,16 +64,24 @@ func (f *framedConn) nextRequest() uint32 {
 				return done(id)
 			}
 		case *http2.DataFrame:
-			bodies[id].Write(frame.Data())
+			if id != f.skipStream {
+				bodies[id].Write(frame.Data())
+			}
 			if n := uint32(len(frame.Data())); n > 0 {
 				f.WriteWindowUpdate(0, n)
-				f.WriteWindowUpdate(id, n)
+				if id != f.skipStream {
+					f.WriteWindowUpdate(id, n)
+				}
 			}
-			if frame.StreamEnded() {
+			if frame.StreamEnded() && id != f.skipStream {
 				return done(id)
 			}
 		}
 	}
+}
+
+func (f *framedConn) field(name, value string) {
+	f.encoder.WriteField(hpack.HeaderField{Name: name, Value: value})
 }
 
 // respond answers a stream with 200 and body.
@@ -82,7 +92,7 @@ func (f *framedConn) respond(id uint32, body string) {
 
 func (f *framedConn) headers(id uint32) {
 	f.encoded.Reset()
-	f.encoder.WriteField(hpack.HeaderField{Name: ":status", Value: "200"})
+	f.field(":status", "200")
 	f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: f.encoded.Bytes(), EndHeaders: true})
 }
 
