@@ -96,8 +96,8 @@ func (x *Exchange) explain(step event.Step, err error) error {
 		return err
 	}
 	after := x.terms.Exchange.ReadTimeout
-	if step == event.StepWrite {
-		after = x.terms.Exchange.WriteTimeout
+	if step == event.StepWrite || errors.Is(err, wire.ErrWriteTimeout) {
+		step, after = event.StepWrite, x.terms.Exchange.WriteTimeout
 	}
 	return &event.TimeoutError{Step: step, After: after}
 }
@@ -142,6 +142,9 @@ func (x *Exchange) fail(step event.Step, err error) error {
 	err = x.explain(step, err)
 	if x.failed == nil {
 		x.failed, x.step = err, step
+		if timeout := (*event.TimeoutError)(nil); errors.As(err, &timeout) && timeout.Step == event.StepWrite {
+			x.step = event.StepWrite // of an upload beside the response that was waited for
+		}
 	}
 	return err
 }

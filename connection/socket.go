@@ -4,9 +4,14 @@ import (
 	"errors"
 	"net"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
+
+// lastWordsWait bounds what is written while a connection is closed: the peer may
+// not be reading.
+const lastWordsWait = 50 * time.Millisecond
 
 // probeWait is how long a probe waits on a connection that is not a socket of
 // the system, where a read that cannot wait does not exist.
@@ -23,6 +28,9 @@ type socket struct {
 	// readDeadline is what was set last; kept where raw is nil, because a probe
 	// has to move it.
 	readDeadline time.Time
+	// closing bounds the writes that are left; crypto/tls would give its
+	// close_notify 5 seconds.
+	closing atomic.Bool
 }
 
 func newSocket(conn net.Conn) *socket {
@@ -59,6 +67,14 @@ func (s *socket) Read(p []byte) (int, error) {
 func (s *socket) SetReadDeadline(t time.Time) error {
 	s.readDeadline = t
 	return s.Conn.SetReadDeadline(t)
+}
+
+// SetWriteDeadline obeys t, or lastWordsWait where that is sooner and applies.
+func (s *socket) SetWriteDeadline(t time.Time) error {
+	if soon := time.Now().Add(lastWordsWait); s.closing.Load() && t.After(soon) {
+		t = soon
+	}
+	return s.Conn.SetWriteDeadline(t)
 }
 
 func (s *socket) SetDeadline(t time.Time) error {

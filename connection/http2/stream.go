@@ -339,7 +339,7 @@ func (s *Stream) readTimedOut() {
 }
 
 func (s *Stream) writeTimedOut() {
-	s.fail(fmt.Errorf("the request could not be written in %v: %w", s.x.WriteTimeout, os.ErrDeadlineExceeded))
+	s.fail(fmt.Errorf("the request could not be written in %v: %w", s.x.WriteTimeout, wire.ErrWriteTimeout))
 }
 
 // forever stands for a timeout of none.

@@ -7,6 +7,7 @@ package wire
 
 import (
 	"fmt"
+	"os"
 	"time"
 )
 
@@ -26,6 +27,11 @@ type Exchange struct {
 	// a plain HTTP proxy expects (RFC 9112 3.2.2). HTTP/2 ignores it.
 	AbsoluteForm bool
 }
+
+// ErrWriteTimeout is what a codec that reads and writes at the same time fails
+// with, on the reading side too, where its write timeout passed. It is an
+// os.ErrDeadlineExceeded.
+var ErrWriteTimeout = fmt.Errorf("write: %w", os.ErrDeadlineExceeded)
 
 // ProtocolError says that the peer broke HTTP. The exchange is never retried
 // on it and an HTTP/1.1 connection is not used again.
