@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/catena-http/catena/chain"
 )
 
 // endlessBody is a request body without an end, as fast as it is read. It counts
@@ -50,3 +53,12 @@ func (b *silentBody) Read([]byte) (int, error) {
 }
 
 var _, _ io.ReadCloser = (*endlessBody)(nil), (*silentBody)(nil)
+
+// deadlines is an application interceptor that tells the deadline of a call.
+func deadlines(tell func(time.Time)) chain.Interceptor {
+	return chain.InterceptorFunc(func(c chain.Chain) (*http.Response, error) {
+		at, _ := c.Request().Context().Deadline()
+		tell(at)
+		return c.Proceed(c.Request())
+	})
+}

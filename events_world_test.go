@@ -101,7 +101,7 @@ func (w *world) close() {
 		w.Errorf("the pool still has %d connections", n)
 	}
 	w.end()
-	time.Sleep(time.Second) // net/http's server lets its last words travel
+	time.Sleep(10 * time.Second) // for servers that sleep, net/http's own among them
 	w.net.Close()
 }
 
