@@ -378,6 +378,32 @@ func TestCallRunsOnce(t *testing.T) {
 	})
 }
 
+// cancelingJar cancels a call while its request is made ready for the wire: after
+// the call began, before it looks for a connection.
+type cancelingJar struct{ cancel context.CancelFunc }
+
+func (j cancelingJar) SetCookies(*url.URL, []*http.Cookie) {}
+func (j cancelingJar) Cookies(*url.URL) []*http.Cookie {
+	j.cancel()
+	return nil
+}
+
+func TestCallCanceledBeforeItLooksForAConnection(t *testing.T) {
+	overProtocols(t, []string{h1, h2}, func(w *world) {
+		w.serve(answer)
+		ctx, cancel := context.WithCancel(w.Context())
+		client := w.derive(w.client, catena.WithCookieJar(cancelingJar{cancel}))
+		_, err := client.Do(w.request("GET", "/", nil).WithContext(ctx))
+		var ours *catena.CallError
+		if !errors.Is(err, context.Canceled) || !errors.As(err, &ours) || len(ours.Attempts) > 0 {
+			w.Errorf("error %+v, want context.Canceled without an attempt", err)
+		}
+		if n := w.net.Dials(originAddr); n != 0 {
+			w.Errorf("the call dialed %d times", n)
+		}
+	})
+}
+
 func TestInfoOfCallsResponses(t *testing.T) {
 	overProtocols(t, allProtocols, func(w *world) {
 		w.serve(func(rw http.ResponseWriter, r *http.Request) {

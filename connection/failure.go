@@ -59,7 +59,7 @@ func (f *Failure) TooManyRefusals() bool { return f.Refusals > maxRefusals }
 func (a *StreamAllocation) Fail(err error) Failure {
 	f := Failure{Err: err, MoreRoutes: a.hasNext()}
 	if a.unconnected != nil && errors.Is(err, a.unconnected) {
-		f.connected = a.attempts[len(a.attempts)-1].Why
+		f.connected = a.whyNot
 		return f
 	}
 	x := a.exchange

@@ -58,7 +58,8 @@ type StreamAllocation struct {
 	locked    *route.Route // to be taken next, without a lookup
 
 	attempts    []Attempt
-	unconnected error // what the last search for a connection failed with
+	unconnected error        // what the last search for a connection failed with
+	whyNot      event.Reason // of unconnected: why nothing else was tried
 	interim     int   // interim responses
 	refusals    int   // times the server did not process the request
 	settled     bool
@@ -107,8 +108,13 @@ func (a *StreamAllocation) NewExchange(address route.Address, pool *Pool, req *h
 	ctx, done := lifetime.Merge(a.life, req.Context())
 	defer done()
 	a.address, a.pool = address, pool
+	tried := len(a.attempts)
 	conn, reused, err := a.find(ctx, t)
 	if a.unconnected = err; err != nil {
+		a.whyNot = event.ReasonCanceled // before anything was tried
+		if n := len(a.attempts); n > tried {
+			a.whyNot = a.attempts[n-1].Why
+		}
 		return nil, err
 	}
 	x := &a.first
