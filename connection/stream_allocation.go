@@ -60,8 +60,8 @@ type StreamAllocation struct {
 	attempts    []Attempt
 	unconnected error        // what the last search for a connection failed with
 	whyNot      event.Reason // of unconnected: why nothing else was tried
-	interim     int   // interim responses
-	refusals    int   // times the server did not process the request
+	interim     int          // interim responses
+	refusals    int          // times the server did not process the request
 	settled     bool
 }
 
