@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/catena-http/catena/connection/http2"
 	"github.com/catena-http/catena/event"
 	"github.com/catena-http/catena/internal/lifetime"
 	"github.com/catena-http/catena/route"
@@ -179,8 +180,16 @@ func (a *StreamAllocation) adopt(c *RealConnection) (use *RealConnection, reused
 		c.observer.noNewExchanges(c, event.ReasonDuplicate)
 		c.close(event.ReasonDuplicate)
 	} else if c.multiplexed() {
-		c.http2.OnRetire(func(error) { c.retire(event.ReasonGoAway) })
+		c.http2.OnRetire(func(error) { c.retire(whyRetired(c.http2)) })
 	}
 	a.acquire(use)
 	return use, use != c
+}
+
+// whyRetired tells a server that said goodbye from a connection that broke.
+func whyRetired(c *http2.Conn) event.Reason {
+	if c.GoneAway() {
+		return event.ReasonGoAway
+	}
+	return event.ReasonUnhealthy
 }

@@ -1,7 +1,6 @@
 package connection
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -45,6 +44,7 @@ type Exchange struct {
 	out         io.ReadCloser // what the response has; nil before
 	bodyStarted bool          // ResponseBodyStart was sent
 	received    int64         // bytes of body
+	lastOf      event.Reason  // why no exchange may follow, if none may
 	reading     atomic.Int32  // see responseBody
 	bodyErr     error         // what the body's reader got; io.EOF after a good end
 
@@ -246,6 +246,10 @@ func (x *Exchange) opened(resp *http.Response) {
 		x.listener().ResponseHeadersEnd(x.call(), resp)
 		return
 	}
+	x.lastOf = event.ReasonNotReusable
+	if framed := resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0; framed && resp.Close || asksForClose(x.request) {
+		x.lastOf = event.ReasonConnectionClose
+	}
 	x.body = resp.Body
 	x.out = (*responseBody)(x)
 	resp.Body = x.out
@@ -287,7 +291,7 @@ func (x *Exchange) finish(failed bool) {
 	case failed:
 		x.conn.retire(event.ReasonExchangeFailed)
 	default:
-		x.conn.retire(event.ReasonNotReusable)
+		x.conn.retire(x.whyNotReusable())
 	}
 	x.over.Store(true)
 	if x.settled.Load() {
@@ -334,26 +338,4 @@ func (x *Exchange) abandon() {
 		x.codec.(*http2.Stream).Cancel()
 	}
 	x.finish(true)
-}
-
-var errAbandoned = errors.New("the exchange was given up")
-
-// endEvents ends what was announced and has had no end: an interceptor failed,
-// panicked or lost the body, or the request's body panicked.
-func (x *Exchange) endEvents() {
-	if x.sending {
-		x.requestFailed(errAbandoned)
-	}
-	switch {
-	case x.out != nil:
-		if state := x.reading.Swap(bodyClosed); state != bodyEnded && state != bodyClosed {
-			x.bodyBegins()
-			x.listener().ResponseBodyEnd(x.call(), x.received)
-		}
-	case x.gaveUp:
-	case x.heard:
-		x.responseFailed(cmp.Or(x.failed, errAbandoned))
-	case !x.sentAt.IsZero() && x.failed == nil:
-		x.responseFailed(errAbandoned)
-	}
 }
