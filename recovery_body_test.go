@@ -243,3 +243,56 @@ func TestKeepAliveHint(t *testing.T) {
 		})
 	}
 }
+
+// slowReader gives its pieces with a second between them.
+type slowReader struct{ pieces []string }
+
+func (r *slowReader) Read(p []byte) (int, error) {
+	if len(r.pieces) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, r.pieces[0])
+	if r.pieces[0] = r.pieces[0][n:]; r.pieces[0] == "" {
+		r.pieces = r.pieces[1:]
+		time.Sleep(time.Second)
+	}
+	return n, nil
+}
+
+// TestAnswerBeforeTheWriteFails: a response that came before the connection was
+// lost is the answer, though the request could not be written to its end.
+func TestAnswerBeforeTheWriteFails(t *testing.T) {
+	for _, test := range []struct{ answer, want string }{
+		{rawAnswer("413 Content Too Large", "big"), `413 "big"`},
+		{"HTTP/1.1 413 Content", "error: reset\nwrite, written: one-shot-body"},
+		{"", "error: reset\nwrite, written: one-shot-body"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			client, peer := simClient(t, func(c *peerConn) {
+				if c.n == 1 && c.readHead() != nil {
+					c.send(test.answer)
+					time.Sleep(10 * time.Millisecond)
+					c.reset()
+					return
+				}
+				rawOK(c)
+			})
+			piece := strings.Repeat("b", 20<<10)
+			req := bodyRequest(t, "POST", "http://origin.test/", "")
+			body := &countedBody{Reader: &slowReader{[]string{piece, piece}}}
+			req.Body, req.ContentLength = body, int64(2*len(piece))
+			if got := outcomeOf(client.Do(req)); got != test.want {
+				t.Errorf("%q: %s, want %s", test.answer, got, test.want)
+			}
+			if body.closes != 1 {
+				t.Errorf("the body was closed %d times", body.closes)
+			}
+			if got := outcomeOf(client.Do(bodyRequest(t, "GET", "http://origin.test/", ""))); got != `200 "ok"` {
+				t.Errorf("the next call: %s", got)
+			}
+			if n := peer.accepted(); n != 2 {
+				t.Errorf("%d connections, want 2", n)
+			}
+		})
+	}
+}

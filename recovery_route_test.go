@@ -3,6 +3,7 @@ package catena_test
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -265,4 +266,26 @@ func TestRedirectDuringUpload(t *testing.T) {
 			t.Errorf("the bodies were closed %v times", n)
 		}
 	})
+}
+
+// TestStaleConnectionNeedsNoLookup: the route of a connection that went stale is
+// taken again as it is.
+func TestStaleConnectionNeedsNoLookup(t *testing.T) {
+	names := &loopbackNames{}
+	listener := listenLoopback(t, "127.0.0.1")
+	startFaultyPeer(t, listener, func(c *peerConn) {
+		for c.readRequest() && len(c.peer.seen()) != 2 {
+			c.send(rawAnswer("200 OK", "ok"))
+		}
+	})
+	client := h1Client(t, catena.WithDNS(names))
+	url := fmt.Sprintf("http://origin.test:%d/", listener.Addr().(*net.TCPAddr).Port)
+	for _, want := range []string{`200 "ok"`, "200 \"ok\"\nread, reused, written, again: stale-connection"} {
+		if got := outcomeOf(client.Do(bodyRequest(t, "GET", url, ""))); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if len(names.asked) != 1 {
+		t.Errorf("%d lookups, want 1", len(names.asked))
+	}
 }
