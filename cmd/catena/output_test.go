@@ -189,6 +189,27 @@ func TestProgress(t *testing.T) {
 	})
 }
 
+func TestUploadProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var screen terminal
+		c := &command{options: defaultOptions(), stderr: &screen}
+		req, err := http.NewRequest(http.MethodPut, "http://example.test/", strings.NewReader("four"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.watchUpload(req)
+		time.Sleep(2 * time.Second)
+		if sent, err := io.ReadAll(req.Body); string(sent) != "four" || err != nil {
+			t.Errorf("%q, %v", sent, err)
+		}
+		req.Body.Close()
+		req.Body.Close()
+		if want := "\r4 B of 4 B, 100 %, 2 B/s\r4 B of 4 B, 100 %, 2 B/s\n"; screen.String() != want {
+			t.Errorf("%q, want %q", screen.String(), want)
+		}
+	})
+}
+
 func TestShowsProgress(t *testing.T) {
 	var screen, pipe = &terminal{}, &strings.Builder{}
 	tests := []struct {

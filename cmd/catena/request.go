@@ -45,10 +45,14 @@ func (c *command) newRequest(ctx context.Context, raw string) (*http.Request, er
 		return nil, fail(exitOther, err)
 	}
 	c.addHeaders(req)
-	if body != nil {
-		err = body.attach(req)
+	if body == nil {
+		return req, nil
 	}
-	return req, err
+	if err := body.attach(req); err != nil {
+		return nil, err
+	}
+	c.watchUpload(req)
+	return req, nil
 }
 
 // parseURL reads a URL as a user types it: http is the scheme where none is.
@@ -100,6 +104,9 @@ func (c *command) addHeaders(req *http.Request) {
 		switch {
 		case name == "Host":
 			req.Host = f.value
+			continue
+		case name == "Transfer-Encoding" && !f.without:
+			req.TransferEncoding = []string{strings.ToLower(f.value)}
 			continue
 		case f.without && name == "User-Agent":
 			req.Header.Set(name, "") // keeps the library from sending its own
@@ -229,6 +236,9 @@ func (s *source) attach(req *http.Request) error {
 		body = http.NoBody
 	}
 	req.Body, req.ContentLength = body, size
+	if len(req.TransferEncoding) > 0 {
+		req.ContentLength = -1
+	}
 	if size == 0 || s.again && size > 0 {
 		req.GetBody = func() (io.ReadCloser, error) {
 			again, _, err := s.open()

@@ -27,6 +27,9 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 		fmt.Fprintf(w, "%s: %s\n", name, strings.Join(r.Header[name], ", "))
 	}
+	if len(r.TransferEncoding) > 0 {
+		fmt.Fprintf(w, "Transfer: %s\n", strings.Join(r.TransferEncoding, ", "))
+	}
 	fmt.Fprintf(w, "\n%s", body)
 }
 
@@ -85,7 +88,9 @@ func TestRequests(t *testing.T) {
 		{"upload by another method", "/up", "", []string{"-X", "POST", "-T", lines},
 			"POST /up\nAccept: */*\nContent-Length: 7\n" + agent + "\na\r\nb\x00\xff\n"},
 		{"upload of standard input", "/up/", "some", []string{"-T", "-"},
-			"PUT /up/\nAccept: */*\n" + agent + "\nsome"},
+			"PUT /up/\nAccept: */*\n" + agent + "Transfer: chunked\n\nsome"},
+		{"chunked", "/", "", []string{"-d", "abc", "-H", "Transfer-Encoding: Chunked"},
+			"POST /\nAccept: */*\n" + form + agent + "Transfer: chunked\n\nabc"},
 		{"headers", "/", "", []string{"-H", "X-A: 1", "-H", "x-a: 2", "-H", "X-Empty;", "-H", "Accept:", "-H", "User-Agent: me"},
 			"GET /\nUser-Agent: me\nX-A: 1, 2\nX-Empty: \n\n"},
 		{"no user agent", "/", "", []string{"-A", ""}, "GET /\nAccept: */*\n\n"},
