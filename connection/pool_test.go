@@ -120,8 +120,21 @@ func TestIdleLimits(t *testing.T) {
 				if n := len(w.closings()); n != tc.a+tc.b-tc.idle {
 					t.Errorf("%d connections were closed", n)
 				}
+				w.checkOldestWereClosed()
 			})
 		})
+	}
+}
+
+// checkOldestWereClosed compares what was closed with what idles at an address.
+func (w *world) checkOldestWereClosed() {
+	w.t.Helper()
+	for _, e := range w.events.Events() {
+		for c := w.pool.idle.oldest; c != nil && e.Name == "Closed"; c = c.newer {
+			if c.RemoteAddr().String() == e.Addr && c.ID() < e.ConnectionID {
+				w.t.Errorf("connection %d was closed, the older %d was kept", e.ConnectionID, c.ID())
+			}
+		}
 	}
 }
 
@@ -140,7 +153,7 @@ func TestEviction(t *testing.T) {
 		time.Sleep(20*time.Second - 1)
 		synctest.Wait()
 		w.expect(2, 2)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		w.expect(1, 1)
 		time.Sleep(40 * time.Second)
@@ -197,7 +210,7 @@ func TestKeepAliveHint(t *testing.T) {
 					synctest.Wait()
 					w.expect(1, 1)
 				}
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				synctest.Wait()
 				w.expect(0, 0)
 			})

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/catena-http/catena/event"
+	"github.com/catena-http/catena/route"
 )
 
 // hold begins an exchange that takes the place of one until it is finished.
@@ -127,12 +129,18 @@ func TestWaitingIsCanceled(t *testing.T) {
 	})
 }
 
-// What is granted to a call that has just given up goes to the next one.
+// What is granted to a call that has just given up, a connection or leave to open
+// one, goes to the next one.
 func TestGrantToCanceledCallIsPassedOn(t *testing.T) {
-	for range 200 {
+	for i := range 300 {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, PoolOptions{MaxPerAddress: 1}, nil)
-			w.host("a.test", "192.0.2.1", hello)
+			w.host("a.test", "192.0.2.1", http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				if i%2 == 0 {
+					rw.Header().Set("Connection", "close")
+				}
+				hello(rw, r)
+			}))
 			holder := w.hold("http://a.test/")
 			ctx, cancel := context.WithCancel(t.Context())
 			var wg sync.WaitGroup
@@ -150,10 +158,50 @@ func TestGrantToCanceledCallIsPassedOn(t *testing.T) {
 			wg.Go(cancel)
 			wg.Go(holder.finish)
 			wg.Wait()
-			if s := w.pool.Stats(); s.Waiting != 0 || s.Open > 1 {
+			if s := w.pool.Stats(); s.Waiting != 0 || s.Open != 1-(i+1)%2 {
 				t.Errorf("the pool has %v", s)
 			}
 		})
+	}
+}
+
+// The same, step by step: the grant is there before the call notices its end.
+func TestGrantBesideTheEnd(t *testing.T) {
+	p := NewPool(PoolOptions{MaxPerAddress: 1})
+	a := route.Address{Scheme: "http", Host: "a.test", Port: 80}
+	if _, err := p.mayOpen(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 { // a select between the two chooses by chance
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() {
+			_, err := p.mayOpen(ctx, a)
+			done <- err
+		}()
+		for p.Stats().Waiting == 0 {
+			runtime.Gosched()
+		}
+		p.mu.Lock() // the call can't leave the queue meanwhile
+		cancel()
+		ap := p.addresses[a]
+		ap.open--
+		grants := p.serve(ap)
+		p.mu.Unlock()
+		deliver(grants)
+		if err := <-done; err != nil {
+			// It passed the leave on: to nobody, so that the place is free.
+			if _, err := p.mayOpen(t.Context(), a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := p.at(a).open; n != 1 {
+			t.Fatalf("%d places are taken", n)
+		}
+	}
+	p.giveUp(a)
+	if len(p.addresses) != 0 {
+		t.Error("the address is still known")
 	}
 }
 
@@ -161,7 +209,7 @@ func TestGrantToCanceledCallIsPassedOn(t *testing.T) {
 func (c *call) finishOrFail() {
 	resp, err := c.roundTrip()
 	if err == nil {
-		_, err = io.Copy(io.Discard, resp.Body)
+		io.Copy(io.Discard, resp.Body)
 		c.a.Settle()
 		resp.Body.Close()
 		c.life.Finish()

@@ -130,8 +130,10 @@ func TestHealth(t *testing.T) {
 				config := serverTLS()
 				config.SessionTicketsDisabled = true
 				p := newPair(t, kind, config)
-				if !p.ours.healthy() || !p.ours.healthy() {
-					t.Fatal("a new connection is not healthy")
+				for range 2 { // looking at it changes nothing
+					if !p.ours.healthy() {
+						t.Fatal("a new connection is not healthy")
+					}
 				}
 				if tc.happen != nil {
 					tc.happen(p)
