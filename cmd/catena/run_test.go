@@ -204,6 +204,18 @@ func TestSharedConnection(t *testing.T) {
 	}
 }
 
+// TestFirstFailure: of several failures the first decides the exit code.
+func TestFirstFailure(t *testing.T) {
+	s := serve(t, http.NotFound)
+	refused := "http://" + closedPort(t)
+	if got := catenaRun(t, "", "-f", s.URL, refused); got.code != exitStatus || strings.Count(got.stderr, "\n") != 2 {
+		t.Errorf("%+v, want exit code %d and two errors", got, exitStatus)
+	}
+	if got := catenaRun(t, "", "-f", refused, s.URL); got.code != exitConnect {
+		t.Errorf("%+v, want exit code %d", got, exitConnect)
+	}
+}
+
 // TestStandardInputTwice: what was read of standard input is sent to every URL.
 func TestStandardInputTwice(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
