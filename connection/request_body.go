@@ -149,8 +149,14 @@ type upload struct {
 	body *lifetime.Body
 	done chan struct{} // closed when err is set, the events are sent and the part is done
 	err  error
-	once sync.Once // of stopping it
+
+	once    sync.Once // of stopping it
+	stopped atomic.Bool
 }
+
+// errUnwanted is what an upload fails with that was stopped from here: what its
+// body says after our Close is not its own failure.
+var errUnwanted = errors.New("the request body is not wanted any more")
 
 // StartUpload sends the body on a goroutine of its own, which ends with the body,
 // the stream or the response body's Close. Its events come from there.
@@ -164,6 +170,9 @@ func (x *Exchange) StartUpload(req *http.Request) {
 		defer close(u.done)
 		n, err := x.send(req)
 		if err != nil {
+			if u.stopped.Load() {
+				err = errUnwanted
+			}
 			u.err = x.explain(event.StepWrite, err)
 			x.listener().RequestFailed(x.call(), u.err)
 		} else {
@@ -212,6 +221,7 @@ func (x *Exchange) stopUpload() {
 			return
 		default:
 		}
+		u.stopped.Store(true)
 		x.codec.InterruptWrite()
 		u.body.Close()
 	})
