@@ -52,6 +52,19 @@ func (b *silentBody) Read([]byte) (int, error) {
 	return 0, http.ErrBodyReadAfterClose
 }
 
+// stallingBody gives first and then waits for Close.
+type stallingBody struct {
+	first io.Reader
+	*silentBody
+}
+
+func (b stallingBody) Read(p []byte) (int, error) {
+	if n, err := b.first.Read(p); err == nil {
+		return n, nil
+	}
+	return b.silentBody.Read(p)
+}
+
 var _, _ io.ReadCloser = (*endlessBody)(nil), (*silentBody)(nil)
 
 // deadlines is an application interceptor that tells the deadline of a call.

@@ -92,7 +92,7 @@ func TestEventsOfConnections(t *testing.T) {
 		{name: "idle-timeout", run: func(w *world) {
 			w.serve(answer)
 			w.get("/", "abc")
-			time.Sleep(connection.DefaultKeepAlive)
+			time.Sleep(connection.DefaultKeepAlive + time.Minute)
 		}},
 		{name: "evicted", run: func(w *world) {
 			w.serve(answer)

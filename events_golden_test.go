@@ -209,7 +209,7 @@ func kind(err error) string {
 	for wrapped := errors.Unwrap(err); wrapped != nil; wrapped = errors.Unwrap(wrapped) {
 		err = wrapped
 	}
-	if err.Error() == "the write of the request body was interrupted" {
+	if err.Error() == "the request body is not wanted any more" {
 		return "(cut)" // whichever is noticed first
 	}
 	return "(" + err.Error() + ")"

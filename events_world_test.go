@@ -69,7 +69,9 @@ func newWorld(t *testing.T, protocol string, opts ...catena.Option) *world {
 	t.Helper()
 	w := &world{T: t, protocol: protocol, calls: event.NewRecorder(), conns: event.NewConnectionRecorder()}
 	w.lasting, w.end = context.WithCancel(t.Context())
-	w.net = simnet.New(simnet.WithLatency(latency))
+	// The window takes all that HTTP/2's flow control lets through: its engine
+	// holds a mutex while it writes, and a wait for a mutex stops a bubble's clock.
+	w.net = simnet.New(simnet.WithLatency(latency), simnet.WithWindow(4<<20))
 	w.net.AddHost(origin, "192.0.2.1")
 	w.net.AddHost(other, "192.0.2.2")
 	w.net.AddHost(twin, "192.0.2.3", "192.0.2.4")

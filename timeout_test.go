@@ -201,6 +201,9 @@ func TestNoTimeoutWhileBytesMove(t *testing.T) {
 				}
 				io.WriteString(rw, "abc")
 			})
+			if w.protocol == h1 || w.protocol == https1 { // HTTP/2 has windows of its own
+				w.net.SetFaults(originAddr, simnet.Faults{ToServer: simnet.Link{Window: 64 << 10}})
+			}
 			w.do(w.request("POST", "/", bytes.NewReader(make([]byte, 8<<20))), "abc")
 		})
 	})
