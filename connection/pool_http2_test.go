@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	xhttp2 "golang.org/x/net/http2"
 
+	"github.com/catena-http/catena/catenatest/simnet"
 	"github.com/catena-http/catena/event"
 	"github.com/catena-http/catena/route"
 )
@@ -72,6 +73,7 @@ func TestRacingHTTP2CallsEndWithOneConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, PoolOptions{}, priorKnowledge)
 		w.http2Host("a.test", "192.0.2.1", 100, hello)
+		w.net.SetFaults("192.0.2.1:80", simnet.Faults{ToServer: simnet.Link{Latency: time.Millisecond}})
 		const calls = 10
 		var ids record
 		var wg sync.WaitGroup
@@ -91,7 +93,7 @@ func TestRacingHTTP2CallsEndWithOneConnection(t *testing.T) {
 				t.Errorf("a connection was closed for %q", why)
 			}
 		}
-		if n := w.net.Dials("192.0.2.1:80"); len(w.closings()) != n-1 {
+		if n := w.net.Dials("192.0.2.1:80"); n != calls || len(w.closings()) != n-1 {
 			t.Errorf("%d connections were opened, %d closed", n, len(w.closings()))
 		}
 	})
