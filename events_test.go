@@ -265,10 +265,7 @@ func TestEventsOfInterceptors(t *testing.T) {
 		}},
 		{name: "panic-before", opts: application(func(chain.Chain) (*http.Response, error) { panic("boom") }),
 			run: func(w *world) { w.panics(w.request("GET", "/", nil)) }},
-		{name: "panic-after", opts: network(func(c chain.Chain) (*http.Response, error) {
-			c.Proceed(c.Request())
-			panic("boom")
-		}), run: func(w *world) {
+		{name: "panic-after", opts: network(panicsAfter), run: func(w *world) {
 			w.serve(answer)
 			w.panics(w.request("GET", "/", nil))
 		}},
@@ -280,6 +277,12 @@ func TestEventsOfInterceptors(t *testing.T) {
 		}},
 	})
 }
+
+// panicsAfter is a network interceptor.
+var panicsAfter = chain.InterceptorFunc(func(c chain.Chain) (*http.Response, error) {
+	c.Proceed(c.Request())
+	panic("boom")
+})
 
 type panicking struct{}
 
