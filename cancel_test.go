@@ -366,3 +366,40 @@ func TestCancelInBodyAndPool(t *testing.T) {
 		}
 	})
 }
+
+// A socket that takes nothing holds no call back, not even on HTTP/2, where a
+// write under way can't be taken back. In real time: see newWorld about mutexes.
+func TestCancelWhileSocketStalls(t *testing.T) {
+	for _, protocol := range allProtocols {
+		t.Run(protocol, func(t *testing.T) {
+			w := newWorld(t, protocol)
+			w.serve(hang)
+			w.net.SetFaults(originAddr, simnet.Faults{ToServer: simnet.Link{Window: 8 << 10}})
+			body := &endlessBody{closed: make(chan struct{})}
+			call := w.client.NewCall(w.request("POST", "/", body))
+			stalled := func() {
+				for _, c := range w.net.Conns(originAddr) {
+					c.Peer().Stall() // once the handshake is over
+				}
+			}
+			time.AfterFunc(200*time.Millisecond, stalled)
+			var canceled time.Time
+			time.AfterFunc(400*time.Millisecond, func() { canceled = time.Now(); call.Cancel() })
+			_, err := finish(call)
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("error is %v", err)
+			}
+			if took := time.Since(canceled); took > 500*time.Millisecond {
+				t.Errorf("the call ended %v after Cancel", took)
+			}
+			body.checkClosed(t)
+			began := time.Now()
+			w.root.Close()
+			if took := time.Since(began); took > 500*time.Millisecond {
+				t.Errorf("Close took %v", took)
+			}
+			w.end()
+			w.net.Close()
+		})
+	}
+}
