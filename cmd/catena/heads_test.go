@@ -64,6 +64,16 @@ func TestVerbose(t *testing.T) {
 	}
 }
 
+// TestControlCharacters: a server can't command the terminal by what is shown of
+// its response's head.
+func TestControlCharacters(t *testing.T) {
+	s := peer(t, "HTTP/1.1 404 \x1b[2JGone\r\nX-A: \x1b[31mred\r\nContent-Length: 0\r\n\r\n")
+	got := catenaRun(t, "", "-vf", s)
+	if strings.Contains(got.stderr, "\x1b") || !strings.Contains(got.stderr, "404 ") {
+		t.Errorf("%q", got.stderr)
+	}
+}
+
 // TestVerboseHTTP2: names are in lower case, as HTTP/2 has them.
 func TestVerboseHTTP2(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
