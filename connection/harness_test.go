@@ -29,6 +29,7 @@ type world struct {
 	database *route.Database
 	events   *event.ConnectionRecorder
 	terms    Terms
+	transit  int // connections of an address over the limit, for a moment
 }
 
 // newWorld ends with the test: everything is closed, and what the connection

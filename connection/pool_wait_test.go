@@ -2,13 +2,11 @@ package connection
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -325,102 +323,4 @@ func TestCancelingKeepsEveryPlace(t *testing.T) {
 			t.Error("something is left")
 		}
 	})
-}
-
-// TestPoolInvariants lets many goroutines do at random what calls do, in real
-// time, and checks the pool's books.
-func TestPoolInvariants(t *testing.T) {
-	const limit = 3
-	w := newWorld(t, PoolOptions{MaxPerAddress: limit, MaxIdlePerAddress: 2, MaxIdle: 4, KeepAlive: 5 * time.Millisecond}, nil)
-	for i := range 3 {
-		w.host(fmt.Sprintf("h%d.test", i), fmt.Sprintf("192.0.2.%d", i+1), http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			if strings.HasSuffix(r.URL.Path, "close") {
-				rw.Header().Set("Connection", "close")
-			}
-			hello(rw, r)
-		}))
-	}
-	checking := make(chan struct{})
-	var checker sync.WaitGroup
-	checker.Go(func() {
-		for {
-			select {
-			case <-checking:
-				return
-			case <-time.After(200 * time.Microsecond):
-				w.checkBooks(limit)
-			}
-		}
-	})
-	var wg sync.WaitGroup
-	for g := range 16 {
-		wg.Go(func() {
-			random := rand.New(rand.NewPCG(uint64(g), 7))
-			for range 60 {
-				url := fmt.Sprintf("http://h%d.test/", random.IntN(3))
-				switch random.IntN(8) {
-				case 0:
-					url += "close"
-				case 1:
-					w.pool.EvictAll()
-				case 2:
-					time.Sleep(time.Duration(random.IntN(6)) * time.Millisecond)
-				}
-				patience := time.Minute
-				if random.IntN(3) == 0 {
-					patience = time.Duration(random.IntN(3000)) * time.Microsecond
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
-				if _, _, err := w.do(ctx, url); err != nil && ctx.Err() == nil {
-					t.Errorf("%s: %v", url, err)
-				}
-				cancel()
-			}
-		})
-	}
-	wg.Wait()
-	close(checking)
-	checker.Wait()
-	w.checkBooks(limit)
-	w.pool.EvictAll()
-	w.expect(0, 0)
-	if len(w.pool.addresses) != 0 {
-		t.Errorf("%d addresses are still known", len(w.pool.addresses))
-	}
-}
-
-// checkBooks compares the pool's counters with its lists.
-func (w *world) checkBooks(limit int) {
-	p := w.pool
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	idle := 0
-	for c := p.idle.oldest; c != nil; c = c.newer {
-		idle++
-		if c.holders != 0 || !c.pooled || c.noNewExchanges {
-			w.t.Errorf("an idle connection has %d holders, pooled %v, retired %v", c.holders, c.pooled, c.noNewExchanges)
-		}
-	}
-	if idle != p.idle.len || p.idle.len > p.maxIdle {
-		w.t.Errorf("%d idle connections are listed, %d counted", idle, p.idle.len)
-	}
-	open := 0
-	for a, ap := range p.addresses {
-		open += ap.open
-		if ap.open < 0 || ap.open > limit {
-			w.t.Errorf("%v: %d open connections", a, ap.open)
-		}
-		if len(ap.idle) > p.maxIdlePerAddress || len(ap.idle) > ap.open {
-			w.t.Errorf("%v: %d idle of %d", a, len(ap.idle), ap.open)
-		}
-		if !ap.waiters.empty() && (ap.open < limit || len(ap.idle) > 0) {
-			w.t.Errorf("%v: %d calls wait though %d connections are open and %d idle", a, ap.waiters.len, ap.open, len(ap.idle))
-		}
-	}
-	if p.open > open || p.open < p.idle.len {
-		w.t.Errorf("%d connections are known, %d counted by address, %d idle", p.open, open, p.idle.len)
-	}
-	if (p.timer != nil) && p.open == 0 {
-		w.t.Error("an empty pool has a timer")
-	}
 }
