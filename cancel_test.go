@@ -175,6 +175,46 @@ func TestNextCallWorks(t *testing.T) {
 	}
 }
 
+// A call that waits in the dispatcher's queue leaves it at once.
+func TestCallsEndInQueue(t *testing.T) {
+	for _, e := range endings {
+		if e.ours || e.name == "client closed" {
+			continue // the call timeout begins later; Close ends the running call too
+		}
+		t.Run(e.name, func(t *testing.T) {
+			inWorld(t, []string{h1}, nil, func(w *world) {
+				w.serve(func(rw http.ResponseWriter, r *http.Request) {
+					time.Sleep(5 * time.Second)
+					answer(rw, r)
+				})
+				w.client.Dispatcher().SetMaxCalls(1)
+				running, queued := make(chan error, 1), make(chan error, 1)
+				w.client.NewCall(w.request("GET", "/", nil)).Enqueue(func(resp *http.Response, err error) {
+					if err == nil {
+						resp.Body.Close()
+					}
+					running <- err
+				})
+				began := time.Now()
+				body := newSilentBody()
+				call := e.start(w, w.request("POST", "/", body))
+				call.Enqueue(func(_ *http.Response, err error) { queued <- err })
+				e.check(w.T, <-queued)
+				if took := time.Since(began); took != time.Second {
+					w.Errorf("it took %v", took)
+				}
+				body.checkClosed(w.T)
+				if err := <-running; err != nil {
+					w.Errorf("the running call ends with %v", err)
+				}
+				if n := w.client.Dispatcher().QueuedCount(); n != 0 {
+					w.Errorf("%d calls wait", n)
+				}
+			})
+		})
+	}
+}
+
 // A resolver that ignores its context holds neither calls nor more than one
 // goroutine (B112).
 func TestStubbornResolver(t *testing.T) {
@@ -301,11 +341,16 @@ func TestCancelInFullPool(t *testing.T) {
 		})
 		const calls = 60
 		ended := make(chan struct{})
+		began := time.Now()
 		for i := range calls {
 			call := w.client.NewCall(w.request("GET", "/", nil))
-			time.AfterFunc(time.Duration(i%13)*7*time.Millisecond, call.Cancel)
+			after := time.Duration(i%13) * 7 * time.Millisecond
+			time.AfterFunc(after, call.Cancel)
 			go func() {
 				finish(call)
+				if took := time.Since(began); took > after {
+					w.Errorf("a call canceled after %v took %v", after, took)
+				}
 				ended <- struct{}{}
 			}()
 		}
