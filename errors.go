@@ -14,6 +14,8 @@ var (
 	// ErrAlreadyExecuted is why a call fails that was executed or enqueued before.
 	// Clone gives one that can be.
 	ErrAlreadyExecuted = errors.New("the call was executed already")
+	// ErrTooManyFollowUps is why a call fails that WithMaxFollowUps cuts off.
+	ErrTooManyFollowUps = chain.ErrTooManyFollowUps
 )
 
 type (

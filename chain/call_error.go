@@ -13,6 +13,10 @@ import (
 // Attempt is one failed try of a call.
 type Attempt = connection.Attempt
 
+// ErrTooManyFollowUps is why a call fails that Config.MaxFollowUps cuts off. It is
+// a *connection.ProtocolError.
+var ErrTooManyFollowUps error = &connection.ProtocolError{Reason: "too many follow-up requests"}
+
 // CallError is why a call failed. Its text is one sentence about the failure that
 // decided; %+v adds the tree of attempts. It is a net.Error. Unwrap gives the
 // deciding failure alone: errors.Is(err, context.Canceled) means that the call

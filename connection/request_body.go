@@ -20,7 +20,7 @@ var errAnswered = errors.New("the server answered before the request body was se
 func (x *Exchange) SendBody(req *http.Request) error {
 	x.sending = true
 	x.listener().RequestBodyStart(x.call())
-	n, err := x.send(req)
+	n, err := x.send(req, false)
 	if err != nil {
 		return x.requestFailed(err)
 	}
@@ -34,12 +34,19 @@ func (x *Exchange) bodySent(n int64) {
 }
 
 // send writes body and end, and closes the body. While it runs, the end of the
-// call closes the body too.
-func (x *Exchange) send(req *http.Request) (int64, error) {
+// call closes the body too. early sends the head ahead of the body's first bytes,
+// which may be long in coming.
+func (x *Exchange) send(req *http.Request, early bool) (int64, error) {
 	body := lifetime.OnceBody(req.Body)
 	var guard lifetime.Guard
 	guard.Watch(x.allocation.life, req.Context(), body)
-	n, err := x.codec.ReadFrom(body)
+	n, err := int64(0), error(nil)
+	if early {
+		err = x.codec.Flush()
+	}
+	if err == nil {
+		n, err = x.codec.ReadFrom(body)
+	}
 	if err == nil {
 		err = x.codec.FinishRequest(req.Trailer)
 	}
@@ -60,17 +67,19 @@ func (x *Exchange) SendBodyWatching(req *http.Request) (*http.Response, error) {
 	x.sending = true
 	x.listener().RequestBodyStart(x.call())
 	go watch.run() // ends with a final response or with the connection
-	n, err := x.send(req)
+	n, err := x.send(req, true)
 	answered, unanswerable := watch.answered.Load(), watch.first.Load()
 	var own *wire.RequestBodyError
 	gaveUp := !answered && !unanswerable && (errors.As(err, &own) || errors.Is(err, os.ErrDeadlineExceeded))
 	if gaveUp {
 		x.interrupt() // nobody waits for an answer to half a request
 	}
+	if err == nil {
+		x.bodySent(n)
+	}
 	<-watch.done
 	switch {
 	case err == nil:
-		x.bodySent(n)
 	case answered:
 		x.requestFailed(errAnswered)
 	case unanswerable:
@@ -168,7 +177,7 @@ func (x *Exchange) StartUpload(req *http.Request) {
 	x.listener().RequestBodyStart(x.call())
 	go func() {
 		defer close(u.done)
-		n, err := x.send(req)
+		n, err := x.send(req, true)
 		if err != nil {
 			if u.stopped.Load() {
 				err = errUnwanted

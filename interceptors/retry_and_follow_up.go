@@ -8,7 +8,6 @@ import (
 	"github.com/catena-http/catena/connection"
 	"github.com/catena-http/catena/event"
 	"github.com/catena-http/catena/internal/lifetime"
-	"github.com/catena-http/catena/internal/wire"
 )
 
 // RetryAndFollowUp tries again after failures and follows what responses ask for:
@@ -114,7 +113,7 @@ func (l *loop) followUp(resp *http.Response) (*http.Request, error) {
 	if err == nil && next != nil {
 		if l.followUps++; l.followUps > l.link.Config().MaxFollowUps {
 			closeBody(next)
-			err, why = wire.Protocolf("too many follow-up requests: %d", l.followUps), event.ReasonTooManyFollowUps
+			err, why = fmt.Errorf("%w: %d", chain.ErrTooManyFollowUps, l.followUps), event.ReasonTooManyFollowUps
 		}
 	}
 	if err != nil {
