@@ -244,10 +244,10 @@ func TestKeepAliveHint(t *testing.T) {
 	}
 }
 
-// slowReader gives its pieces with a second between them.
-type slowReader struct{ pieces []string }
+// pieceReader gives its pieces with a second between them.
+type pieceReader struct{ pieces []string }
 
-func (r *slowReader) Read(p []byte) (int, error) {
+func (r *pieceReader) Read(p []byte) (int, error) {
 	if len(r.pieces) == 0 {
 		return 0, io.EOF
 	}
@@ -279,7 +279,7 @@ func TestAnswerBeforeTheWriteFails(t *testing.T) {
 			})
 			piece := strings.Repeat("b", 20<<10)
 			req := bodyRequest(t, "POST", "http://origin.test/", "")
-			body := &countedBody{Reader: &slowReader{[]string{piece, piece}}}
+			body := &countedBody{Reader: &pieceReader{[]string{piece, piece}}}
 			req.Body, req.ContentLength = body, int64(2*len(piece))
 			if got := outcomeOf(client.Do(req)); got != test.want {
 				t.Errorf("%q: %s, want %s", test.answer, got, test.want)
