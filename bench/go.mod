@@ -7,6 +7,7 @@ replace github.com/catena-http/catena => ../
 require (
 	github.com/catena-http/catena v0.0.0-00010101000000-000000000000
 	github.com/go-resty/resty/v2 v2.17.2
+	github.com/google/go-cmp v0.7.0
 	github.com/imroc/req/v3 v3.57.0
 	github.com/valyala/fasthttp v1.78.0
 	golang.org/x/net v0.62.0

@@ -89,9 +89,9 @@ func (o *options) complete(works, protos, callers, clients string, mib int64) er
 func (o *options) shorten() {
 	o.cells = plan.Short()
 	o.driver.OnlyNeeded = true
-	o.driver.Duration = min(o.driver.Duration, 400*time.Millisecond)
+	o.driver.Duration = min(o.driver.Duration, 300*time.Millisecond)
 	o.driver.Warmup = min(o.driver.Warmup, 200*time.Millisecond)
-	o.driver.Conns = min(o.driver.Conns, 1000)
+	o.driver.Conns = min(o.driver.Conns, 500)
 	o.driver.Idle = min(o.driver.Idle, 1000)
 }
 

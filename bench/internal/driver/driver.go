@@ -102,6 +102,8 @@ func (d *Driver) Versions() map[string]string {
 // moves on by one, so that none is always the first.
 func (d *Driver) Run(ctx context.Context, cell plan.Cell) (report.Cell, error) {
 	clients := d.clients(cell)
+	fmt.Fprintf(d.cfg.Log, "%s:", cell)
+	defer fmt.Fprintln(d.cfg.Log)
 	rounds := map[string][]measure.Sample{}
 	for round := range d.cfg.Rounds {
 		for i := range clients {
@@ -111,6 +113,7 @@ func (d *Driver) Run(ctx context.Context, cell plan.Cell) (report.Cell, error) {
 				return report.Cell{}, err
 			}
 			rounds[name] = append(rounds[name], s)
+			fmt.Fprint(d.cfg.Log, ".")
 		}
 	}
 	return report.NewCell(cell, clients, rounds), nil
@@ -133,11 +136,7 @@ func (d *Driver) measure(ctx context.Context, cell plan.Cell, name string, round
 	if outside.Is(name) {
 		return outside.Measure(ctx, spec)
 	}
-	s, err := runChild(ctx, d.cfg.Exe, spec)
-	if err == nil && d.cfg.Log != nil {
-		fmt.Fprint(d.cfg.Log, ".")
-	}
-	return s, err
+	return runChild(ctx, d.cfg.Exe, spec)
 }
 
 func (d *Driver) spec(cell plan.Cell, name string, round int) workload.Spec {

@@ -51,16 +51,17 @@ var (
 // Clients are who takes part in the cell, Catena first, as far as they speak its
 // protocol. Outside references may turn out not to be installed.
 func (c Cell) Clients() []string {
-	if c.Work == Chain {
+	return slices.DeleteFunc(slices.Clone(Order(c.Work)), func(name string) bool {
+		return !slices.Contains(outside, name) && !client.Speaks(name, c.Proto)
+	})
+}
+
+// Order is all who may take part in a work, Catena first, whatever the protocol.
+func Order(work string) []string {
+	if work == Chain {
 		return chains
 	}
-	var names []string
-	for _, name := range peers {
-		if client.Speaks(name, c.Proto) {
-			names = append(names, name)
-		}
-	}
-	return append(names, outside...)
+	return slices.Concat(peers, outside)
 }
 
 // Full is everything.

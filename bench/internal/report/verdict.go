@@ -58,6 +58,9 @@ func VerdictTable(verdicts []Verdict) [][]string {
 	table := [][]string{{"work", "figure", "target", "measured", ""}}
 	for _, v := range verdicts {
 		measured, said := ratio(v.Got), "met"
+		if v.Against == "" {
+			measured = number(v.Got)
+		}
 		switch {
 		case v.Missing != "":
 			measured, said = "-", v.Missing

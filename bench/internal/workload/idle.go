@@ -97,17 +97,20 @@ func portOf(addr string) string {
 type memory struct{ bytes, goroutines float64 }
 
 // settledMemory is the heap and stacks in use once nothing more is freed: what
-// lies in a sync.Pool goes with the second collection.
+// lies in a sync.Pool goes with the second collection, and goroutines of closed
+// bodies take a moment to end.
 func settledMemory() memory {
+	const enough = 4 // collections that freed nothing
 	var m runtime.MemStats
 	least := ^uint64(0)
-	for range 10 {
+	for same := 0; same < enough; same++ {
 		runtime.GC()
 		runtime.ReadMemStats(&m)
-		if now := m.HeapAlloc + m.StackInuse; now < least {
+		if now := m.HeapAlloc + m.StackInuse; now < least-least/1000 {
+			same = 0
 			least = now
 		}
-		time.Sleep(20 * time.Millisecond) // goroutines of closed bodies end
+		time.Sleep(5 * time.Millisecond)
 	}
 	return memory{float64(least), float64(runtime.NumGoroutine())}
 }
