@@ -230,15 +230,15 @@ func without(list []*RealConnection, c *RealConnection) []*RealConnection {
 
 // add makes a connection that its caller opened, and holds, known to the pool.
 // Where another call has meanwhile connected to the same HTTP/2 server, that
-// connection is returned instead, held, and c stays the caller's to close.
+// connection is returned instead, held; c and its place stay the caller's, to
+// close and to give up.
 func (p *Pool) add(c *RealConnection) (use *RealConnection, grants []grant) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ap := p.at(c.address)
 	if c.multiplexed() {
 		if other := p.share(ap); other != nil {
-			p.leave(c.address)
-			return other, p.serve(ap)
+			return other, nil
 		}
 		ap.shared = append(ap.shared, c)
 	}

@@ -2,6 +2,7 @@ package connection
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -97,6 +98,40 @@ func TestRacingHTTP2CallsEndWithOneConnection(t *testing.T) {
 			t.Errorf("%d connections were opened, %d closed", n, len(w.closings()))
 		}
 	})
+}
+
+// Calls that come before it is known how few streams the server allows all find
+// one, on this connection or another, or wait for it; none is refused.
+func TestHTTP2BurstBeforeSettings(t *testing.T) {
+	for name, opts := range map[string]PoolOptions{"any number of connections": {}, "one connection": {MaxPerAddress: 1}} {
+		for _, streams := range []int{1, 2, 10} {
+			t.Run(fmt.Sprint(name, ", streams: ", streams), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newWorld(t, opts, priorKnowledge)
+					w.http2Host("a.test", "192.0.2.1", streams, slowly(time.Millisecond, hello))
+					w.net.SetFaults("192.0.2.1:80", simnet.Faults{ToClient: simnet.Link{Latency: 5 * time.Millisecond}})
+					var wg sync.WaitGroup
+					for range 60 {
+						wg.Go(func() {
+							_, c, err := w.do(t.Context(), "http://a.test/")
+							if err != nil || len(c.a.Attempts()) != 0 {
+								t.Errorf("got %v, %+v", err, c.a.Attempts())
+							}
+						})
+					}
+					wg.Wait()
+					for _, why := range w.closings() {
+						if why != event.ReasonDuplicate {
+							t.Errorf("a connection was closed for %q", why)
+						}
+					}
+					if s := w.pool.Stats(); s.Open != s.Idle || s.Waiting != 0 {
+						t.Errorf("the pool has %v", s)
+					}
+				})
+			})
+		}
+	}
 }
 
 // With a limit on connections, calls wait for streams, and each that ends lets

@@ -2,6 +2,7 @@ package connection
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -89,11 +90,16 @@ func (w *world) callAtRandom(random *rand.Rand, calls int) {
 	}
 }
 
-// unlucky reports whether a call met a connection at its end: RetryAndFollowUp
-// would have tried again.
+// unlucky reports whether a call met a connection at its end, or without a
+// stream: RetryAndFollowUp would have tried again.
 func unlucky(c *call) bool {
 	a := c.a.Attempts()
-	return len(a) > 0 && a[len(a)-1].Reused
+	if len(a) == 0 {
+		return false
+	}
+	last := a[len(a)-1]
+	var unprocessed *UnprocessedError
+	return last.Reused || errors.As(last.Err, &unprocessed)
 }
 
 // keepChecking checks the pool's books until stop is called.

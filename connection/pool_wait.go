@@ -139,12 +139,13 @@ func (p *Pool) mayOpen(ctx context.Context, a route.Address) (*RealConnection, e
 	return nil, lifetime.Cause(ctx)
 }
 
-// trade gives up a retired connection that was granted to a call, for leave to
-// open one in its place: the call does not queue up again. It reports false where
-// others hold the connection, whose place is then not free; it is let go of.
+// trade gives up a connection that was granted to a call and is of no use to it,
+// for leave to open one in its place: the call does not queue up again. It reports
+// false where the place is not free, because others hold the connection or it
+// lives on; it is let go of.
 func (p *Pool) trade(c *RealConnection) bool {
 	p.mu.Lock()
-	if c.holders > 1 {
+	if c.holders > 1 || !c.noNewExchanges {
 		p.mu.Unlock()
 		p.letGo(c)
 		return false

@@ -139,7 +139,7 @@ func (a *StreamAllocation) find(ctx context.Context, t Terms) (conn *RealConnect
 			return nil, false, cause
 		}
 		for c := a.pool.take(a.address); c != nil; c = a.pool.take(a.address) {
-			if a.accept(c, event.ReasonPooled) {
+			if a.accept(ctx, c, event.ReasonPooled) {
 				return c, true, nil
 			}
 		}
@@ -151,7 +151,7 @@ func (a *StreamAllocation) find(ctx context.Context, t Terms) (conn *RealConnect
 		if granted == nil {
 			return a.connect(ctx, t)
 		}
-		if a.usable(granted, event.ReasonPooled) {
+		if a.usable(ctx, granted, event.ReasonPooled) {
 			return granted, true, nil
 		}
 		if a.pool.trade(granted) {
@@ -201,8 +201,8 @@ func (a *StreamAllocation) serves(c *RealConnection) bool {
 
 // accept makes a pooled connection, held by the pool's leave, the allocation's
 // own if it is healthy, and lets go of it otherwise.
-func (a *StreamAllocation) accept(c *RealConnection, why event.Reason) bool {
-	usable := a.usable(c, why)
+func (a *StreamAllocation) accept(ctx context.Context, c *RealConnection, why event.Reason) bool {
+	usable := a.usable(ctx, c, why)
 	if !usable {
 		a.pool.letGo(c)
 	}
@@ -210,7 +210,7 @@ func (a *StreamAllocation) accept(c *RealConnection, why event.Reason) bool {
 }
 
 // usable is accept without letting go.
-func (a *StreamAllocation) usable(c *RealConnection, why event.Reason) bool {
+func (a *StreamAllocation) usable(ctx context.Context, c *RealConnection, why event.Reason) bool {
 	if !c.healthy() {
 		a.listener.ReuseDecision(a.owner, c, false, event.ReasonUnhealthy)
 		if c.multiplexed() {
@@ -218,6 +218,9 @@ func (a *StreamAllocation) usable(c *RealConnection, why event.Reason) bool {
 		}
 		c.retire(event.ReasonUnhealthy)
 		return false
+	}
+	if c.multiplexed() && !c.http2.Confirm(ctx) {
+		return false // it has no stream left after all
 	}
 	a.listener.ReuseDecision(a.owner, c, true, why)
 	a.acquire(c)

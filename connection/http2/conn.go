@@ -98,6 +98,25 @@ func (c *Conn) Reserve() bool {
 	return true
 }
 
+// Confirm waits for the server's SETTINGS and reports whether a reservation holds:
+// before them more slots may be handed out than the server turns out to allow.
+// One that does not hold is given back. At ctx's end it is left as it is, for
+// whoever goes on with it to fail.
+func (c *Conn) Confirm(ctx context.Context) bool {
+	select {
+	case <-c.settled:
+	case <-ctx.Done():
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.why == nil && c.reserved+c.open <= c.limit {
+		return true
+	}
+	c.reserved = max(c.reserved-1, 0)
+	return false
+}
+
 // Unreserve gives back a reservation that no NewStream has used.
 func (c *Conn) Unreserve() {
 	c.mu.Lock()
