@@ -51,7 +51,10 @@ func (x *Exchange) send(req *http.Request, early bool) (int64, error) {
 		err = x.codec.FinishRequest(req.Trailer)
 	}
 	if err != nil {
-		x.codec.AbortRequest()
+		if x.upload != nil && x.upload.stopped.Load() {
+			err = errUnwanted
+		}
+		x.codec.AbortRequest() // ends the response too, which stops the upload
 	}
 	guard.Release()
 	body.Close()
@@ -179,9 +182,6 @@ func (x *Exchange) StartUpload(req *http.Request) {
 		defer close(u.done)
 		n, err := x.send(req, true)
 		if err != nil {
-			if u.stopped.Load() {
-				err = errUnwanted
-			}
 			u.err = x.explain(event.StepWrite, err)
 			x.listener().RequestFailed(x.call(), u.err)
 		} else {
