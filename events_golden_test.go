@@ -136,6 +136,7 @@ func (w *world) timeline(beside ...string) string {
 			}
 			b.WriteString("  " + w.line(e, numbers) + "\n")
 		}
+		slices.Sort(elsewhere)
 		for _, line := range elsewhere {
 			b.WriteString("  and beside these: " + line + "\n")
 		}
