@@ -210,9 +210,12 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// roomyWindow is more than a test sends: see meetFault.
+const roomyWindow = 4 << 20
+
 // framedNetwork is a network with one server of HTTP/2 at origin.test:80.
 func framedNetwork(t *testing.T, serve func(f *framedConn)) (*simnet.Network, *faultyPeer) {
-	network := simnet.New(simnet.WithLatency(time.Millisecond))
+	network := simnet.New(simnet.WithLatency(time.Millisecond), simnet.WithWindow(roomyWindow))
 	network.AddHost("origin.test", "192.0.2.1")
 	listener, err := network.Listen("192.0.2.1:80")
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 
 // twoServers is a network with origin.test on two addresses.
 func twoServers(t *testing.T, first, second func(c *peerConn)) (*simnet.Network, *faultyPeer, *faultyPeer) {
-	network := simnet.New(simnet.WithLatency(time.Millisecond))
+	network := simnet.New(simnet.WithLatency(time.Millisecond), simnet.WithWindow(roomyWindow))
 	network.AddHost("origin.test", "192.0.2.1", "192.0.2.2")
 	t.Cleanup(func() { network.Close() })
 	var peers []*faultyPeer

@@ -171,7 +171,7 @@ func (x *Exchange) SkipBody() { x.codec.AbortRequest() }
 
 // ErrTooManyInterim is part of the error of a response that never comes for
 // interim ones.
-var ErrTooManyInterim = errors.New("too many interim responses")
+var ErrTooManyInterim = wire.ErrTooManyInterim
 
 // ReadResponseHeaders reads heads until one is not interim, or stopAt says that
 // an interim one is what is waited for; nil stops at none.

@@ -6,6 +6,7 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -56,6 +57,10 @@ func (e *ProtocolError) Unwrap() error { return e.Err }
 func Protocolf(format string, args ...any) *ProtocolError {
 	return &ProtocolError{Reason: fmt.Sprintf(format, args...)}
 }
+
+// ErrTooManyInterim is part of the ProtocolError of a response that never comes for
+// interim ones.
+var ErrTooManyInterim = errors.New("too many interim responses")
 
 // RequestBodyError says that the request's own body could not be sent: its Read
 // failed, or it was longer or shorter than the request declared. The connection
