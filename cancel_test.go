@@ -3,7 +3,6 @@ package catena_test
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"testing"
