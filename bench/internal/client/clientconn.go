@@ -34,7 +34,7 @@ func newClientConn(cfg Config) (Client, error) {
 
 func (c *clientConn) Caller(op Op) (Do, error) {
 	if op.Close {
-		return c.dialingCaller(op)
+		return nil, errors.New("a ClientConn is one connection, and never closed after a request")
 	}
 	cc, err := c.conn(op.URL)
 	if err != nil {
@@ -49,27 +49,6 @@ func (c *clientConn) Open(op Op) (io.ReadCloser, error) {
 		return nil, err
 	}
 	return send(cc.RoundTrip).open(op)
-}
-
-// dialingCaller makes a connection for each request.
-func (c *clientConn) dialingCaller(op Op) (Do, error) {
-	op.Close = false // the connection's end is ours
-	u, err := url.Parse(op.URL)
-	if err != nil {
-		return nil, err
-	}
-	return func(buf []byte) (int64, error) {
-		cc, err := c.dial(u)
-		if err != nil {
-			return 0, err
-		}
-		defer cc.Close()
-		do, err := send(cc.RoundTrip).caller(op)
-		if err != nil {
-			return 0, err
-		}
-		return do(buf)
-	}, nil
 }
 
 // conn is the connection to rawURL's host, dialed if there is none.

@@ -80,7 +80,7 @@ func Full() []Cell {
 	add(Chain, []string{client.H1, client.H2TLS}, 1, 64)
 	add(workload.Download, all, 1)
 	add(workload.Upload, all, 1)
-	add(workload.Connect, []string{client.H1, client.H1TLS, client.H2TLS}, 16)
+	add(workload.Connect, []string{client.H1, client.H1TLS}, 16)
 	add(workload.Reconnect, []string{client.H1TLS}, 16)
 	add(workload.Idle, []string{client.H1, client.H1TLS, client.H2C}, 1)
 	return cells

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"sync/atomic"
 
 	"github.com/catena-http/catena/bench/internal/client"
 )
@@ -120,7 +121,10 @@ func newServer(proto string, cert tls.Certificate, h http.Handler) *http.Server 
 		protocols.SetHTTP2(true)
 	}
 	s := &http.Server{
-		Handler:   h,
+		Handler: h,
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, requestsKey{}, new(atomic.Int64))
+		},
 		Protocols: &protocols,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams:          512,
@@ -134,6 +138,9 @@ func newServer(proto string, cert tls.Certificate, h http.Handler) *http.Server 
 	}
 	return s
 }
+
+// requestsKey is the context key of a connection's counter of requests.
+type requestsKey struct{}
 
 func handler(f Files) http.Handler {
 	answer := func(w http.ResponseWriter, r *http.Request) {
@@ -152,6 +159,13 @@ func handler(f Files) http.Handler {
 	mux.HandleFunc("GET "+SmallPath, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, small)
+	})
+	mux.HandleFunc("GET "+FirstPath, func(w http.ResponseWriter, r *http.Request) {
+		if r.Context().Value(requestsKey{}).(*atomic.Int64).Add(1) > 1 {
+			w.WriteHeader(http.StatusConflict)
+			return
+		}
+		answer(w, r)
 	})
 	mux.HandleFunc("POST "+SmallPath, answer)
 	mux.HandleFunc("POST "+DiscardPath, answer)

@@ -75,7 +75,7 @@ func writeConf(name string, f Files, addrs Addrs) error {
 	}
 	err = conf.Execute(file, map[string]any{
 		"Files": f, "Addrs": addrs, "Root": os.Getuid() == 0, "Small": small,
-		"SmallPath": SmallPath, "BodyPath": BodyPath,
+		"SmallPath": SmallPath, "FirstPath": FirstPath, "BodyPath": BodyPath,
 	})
 	return errors.Join(err, file.Close())
 }
@@ -117,6 +117,10 @@ http {
 		listen {{index .Addrs "h2c"}} http2 backlog=4096;
 		listen {{index .Addrs "h2-tls"}} ssl http2 backlog=4096;
 		location = {{.SmallPath}} { return 200 '{{.Small}}'; }
+		location = {{.FirstPath}} {
+			if ($connection_requests != 1) { return 409; }
+			return 200 '{{.Small}}';
+		}
 		location = {{.BodyPath}} { alias {{.Files.Body}}; }
 	}
 }

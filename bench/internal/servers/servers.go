@@ -17,6 +17,7 @@ type Addrs map[string]string
 // The paths that a server answers.
 const (
 	SmallPath   = "/small"   // any method: 53 bytes; a small body is read and thrown away
+	FirstPath   = "/first"   // GET: the same to a connection's first request; later ones get 409
 	BodyPath    = "/body"    // GET: the file
 	DiscardPath = "/discard" // POST of any size: read and thrown away (the Go server's only)
 )

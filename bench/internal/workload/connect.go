@@ -7,6 +7,7 @@ import (
 )
 
 // connect opens spec.Conns connections, makes one small GET on each and closes it.
+// The server refuses a second one, so a client that keeps connections fails.
 func connect(spec Spec) (measure.Sample, error) {
-	return spec.loop(client.Op{Method: "GET", URL: spec.url(servers.SmallPath), Close: true})
+	return spec.loop(client.Op{Method: "GET", URL: spec.url(servers.FirstPath), Close: true})
 }

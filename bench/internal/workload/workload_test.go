@@ -3,6 +3,7 @@ package workload_test
 import (
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,6 +101,13 @@ func TestAFailureIsAnError(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s downloaded what is not there", name)
 		}
+	}
+	_, err = workload.Run(workload.Spec{
+		Client: "nethttp", Work: workload.Get, Proto: client.H1, Callers: 1,
+		Addr: addrs[client.H1] + servers.FirstPath + "?", Files: files, Duration: time.Millisecond,
+	})
+	if err == nil || !strings.Contains(err.Error(), "409") {
+		t.Errorf("a second request on a connection passes for a connection of its own: %v", err)
 	}
 	if _, err := workload.Run(workload.Spec{Client: "catena", Work: "nap"}); err == nil {
 		t.Error("there is a workload that is none")
