@@ -5,7 +5,6 @@ import (
 	"net"
 	"os"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
@@ -21,10 +20,11 @@ const probeWait = 250 * time.Microsecond
 // whether anything has arrived.
 type socket struct {
 	net.Conn
-	raw syscall.RawConn // nil: not a socket of the system
+	raw *rawSocket // nil: not a socket of the system
 
 	// probing makes Read return at once; set only while nobody else reads.
 	probing bool
+	one     [1]byte // what a probe reads into
 	// readDeadline is what was set last; kept where raw is nil, because a probe
 	// has to move it.
 	readDeadline time.Time
@@ -34,11 +34,7 @@ type socket struct {
 }
 
 func newSocket(conn net.Conn) *socket {
-	s := &socket{Conn: conn}
-	if sc, ok := conn.(syscall.Conn); ok && canReadNow {
-		s.raw, _ = sc.SyscallConn()
-	}
-	return s
+	return &socket{Conn: conn, raw: newRawSocket(conn)}
 }
 
 // stream is what a codec reads and writes: the connection itself where probes
@@ -55,7 +51,7 @@ func (s *socket) Read(p []byte) (int, error) {
 		return s.Conn.Read(p)
 	}
 	if s.raw != nil {
-		return readNow(s.raw, p)
+		return s.raw.readNow(p)
 	}
 	before := s.readDeadline
 	s.Conn.SetReadDeadline(time.Now().Add(probeWait))
@@ -96,11 +92,10 @@ func (s *socket) CloseWrite() error {
 // session ticket, say) are no stray bytes.
 func (s *socket) quiet(through net.Conn) bool {
 	if s.raw != nil && through == net.Conn(s) {
-		return peekNow(s.raw)
+		return s.raw.quiet()
 	}
 	s.probing = true
-	defer func() { s.probing = false }()
-	var one [1]byte
-	n, err := through.Read(one[:])
+	n, err := through.Read(s.one[:])
+	s.probing = false
 	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
 }

@@ -94,7 +94,7 @@ func (p *pair) arrived(t testing.TB) {
 		conn = c.Conn
 	}
 	raw := newSocket(conn).raw
-	for deadline := time.Now().Add(10 * time.Second); peekNow(raw); {
+	for deadline := time.Now().Add(10 * time.Second); raw.quiet(); {
 		if time.Now().After(deadline) {
 			t.Fatal("nothing arrived")
 		}
