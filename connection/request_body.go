@@ -180,7 +180,7 @@ func (x *Exchange) StartUpload(req *http.Request) {
 	x.listener().RequestBodyStart(x.call())
 	go func() {
 		defer close(u.done)
-		n, err := x.send(req, true)
+		n, err := x.sendRecovered(req)
 		if err != nil {
 			u.err = x.explain(event.StepWrite, err)
 			x.listener().RequestFailed(x.call(), u.err)
@@ -189,6 +189,21 @@ func (x *Exchange) StartUpload(req *http.Request) {
 		}
 		x.partDone()
 	}()
+}
+
+// sendRecovered is send on a goroutine of ours: a panic of the body's Read is the
+// body's failure.
+func (x *Exchange) sendRecovered(req *http.Request) (n int64, err error) {
+	var panicked error
+	func() {
+		defer lifetime.Recover(&panicked)
+		n, err = x.send(req, true)
+	}()
+	if panicked != nil {
+		x.codec.AbortRequest()
+		err = &wire.RequestBodyError{Err: panicked}
+	}
+	return n, err
 }
 
 func (x *Exchange) uploading() bool {
