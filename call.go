@@ -303,7 +303,7 @@ func (c *Call) succeed(resp *http.Response) *http.Response {
 			c.allocation.Drop()
 		}
 	default:
-		c.outer = &callBody{call: c, body: resp.Body}
+		c.outer = &callBody{call: c, body: resp.Body, switched: resp.StatusCode == http.StatusSwitchingProtocols}
 		resp.Body = c.outer.public()
 	}
 	open := c.allocation.Open()

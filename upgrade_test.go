@@ -166,21 +166,69 @@ func TestUpgradedBodyBeginsBehindTheHead(t *testing.T) {
 	})
 }
 
+// It is the peer's end that Read tells, not that of what is written.
+func TestUpgradedBodyIsWrittenBeyondThePeersEnd(t *testing.T) {
+	overProtocols(t, []string{h1}, func(w *world) {
+		got := make(chan string, 1)
+		w.peer(func(c net.Conn) {
+			from := bufio.NewReader(c)
+			if _, err := http.ReadRequest(from); err != nil {
+				return
+			}
+			io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+			c.(interface{ CloseWrite() error }).CloseWrite()
+			rest, _ := io.ReadAll(from)
+			got <- string(rest)
+		})
+		outer, err := catena.New(catena.WithInterceptor(chain.InterceptorFunc(func(c chain.Chain) (*http.Response, error) {
+			return w.client.RoundTripper().RoundTrip(c.Request())
+		})))
+		if err != nil {
+			w.Fatal(err)
+		}
+		defer outer.Close()
+		for _, client := range []*catena.Client{w.client, outer} {
+			resp, err := client.Do(upgradeRequest(w.request("GET", "/", nil)))
+			if err != nil {
+				w.Fatal(err)
+			}
+			s := resp.Body.(stream)
+			if rest, err := io.ReadAll(s); len(rest) > 0 || err != nil {
+				w.Errorf("read %q, %v", rest, err)
+			}
+			io.WriteString(s, "still here")
+			s.Close()
+			if text := <-got; text != "still here" {
+				w.Errorf("the peer got %q", text)
+			}
+		}
+	})
+}
+
 // What wraps the body keeps it writable where it embeds it, and ends the call all
 // the same.
 func TestUpgradedBodyWithinAnInterceptor(t *testing.T) {
-	type wrapped struct{ io.ReadWriteCloser }
+	type wrapped struct{ stream }
 	overProtocols(t, onHTTP1, func(w *world) {
 		w.serve(echoOnUpgrade)
 		resp, err := w.client.Do(upgradeRequest(w.request("GET", "/", nil)))
 		if err != nil {
 			w.Fatal(err)
 		}
-		s, ok := resp.Body.(io.ReadWriteCloser)
+		s, ok := resp.Body.(stream)
 		if !ok {
 			w.Fatalf("the body, a %T, can't be written to", resp.Body)
 		}
 		w.echoed(s, "Hello")
+		if err := s.CloseWrite(); err != nil {
+			w.Error(err)
+		}
+		if rest, err := io.ReadAll(s); string(rest) != "bye" || err != nil {
+			w.Errorf("after CloseWrite: %q, %v", rest, err)
+		}
+		if n := w.client.Pool().ConnectionCount(); n != 1 {
+			w.Errorf("%d connections before Close, want 1", n)
+		}
 		s.Close()
 		if n := w.client.Pool().ConnectionCount(); n != 0 {
 			w.Errorf("%d connections are left in the pool", n)
@@ -188,7 +236,7 @@ func TestUpgradedBodyWithinAnInterceptor(t *testing.T) {
 	}, catena.WithInterceptor(chain.InterceptorFunc(func(c chain.Chain) (*http.Response, error) {
 		resp, err := c.Proceed(c.Request())
 		if err == nil {
-			resp.Body = wrapped{resp.Body.(io.ReadWriteCloser)}
+			resp.Body = wrapped{resp.Body.(stream)}
 		}
 		return resp, err
 	})))
