@@ -42,14 +42,16 @@ func (b *callBody) public() io.ReadCloser {
 func (b *callBody) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
 	switch {
-	case err == nil, b.switched:
+	case err == nil:
 	case err == io.EOF:
-		if !b.call.allocation.Uploading() {
+		if !b.switched && !b.call.allocation.Uploading() {
 			b.end(nil)
 		}
 	default:
 		err = chain.NewCallError(b.call, b.call.allocation.Attempts(), err)
-		b.end(err)
+		if !b.switched {
+			b.end(err)
+		}
 	}
 	return n, err
 }

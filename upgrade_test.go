@@ -118,11 +118,12 @@ func TestUpgradedBodyEndsWithTheCall(t *testing.T) {
 				synctest.Wait()
 				began := time.Now()
 				end(w, call, cancel)
-				if err := <-failed; !errors.Is(err, context.Canceled) {
-					w.Errorf("Read gave %v, want context.Canceled", err)
+				var ours *catena.CallError
+				if err := <-failed; !errors.Is(err, context.Canceled) || !errors.As(err, &ours) {
+					w.Errorf("Read gave %v, want a *CallError that is context.Canceled", err)
 				}
-				if _, err := s.Write([]byte("x")); !errors.Is(err, context.Canceled) {
-					w.Errorf("Write gave %v, want context.Canceled", err)
+				if _, err := s.Write([]byte("x")); !errors.Is(err, context.Canceled) || !errors.As(err, &ours) {
+					w.Errorf("Write gave %v, want a *CallError that is context.Canceled", err)
 				}
 				if took := time.Since(began); took > 0 {
 					w.Errorf("it took %v", took)
