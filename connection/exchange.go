@@ -238,7 +238,7 @@ func (x *Exchange) responseFailed(err error) error {
 func (x *Exchange) opened(resp *http.Response) {
 	x.receivedAt = time.Now()
 	x.hear()
-	resp.Request = x.request
+	resp.Request, resp.TLS = x.request, x.conn.state
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		x.body = x.codec.Upgrade()
 		x.out = &upgradedBody{x}
@@ -283,6 +283,10 @@ func (x *Exchange) finish(failed bool) {
 	}
 	x.codec.End()
 	switch {
+	case x.conn.multiplexed() && asksForClose(x.request):
+		// HTTP/2 has no word for it (RFC 9113 8.2.2): the streams under way end,
+		// and no other one begins.
+		x.conn.retire(event.ReasonConnectionClose)
 	case reusable:
 		x.conn.completed.Add(1)
 	case x.conn.multiplexed():

@@ -19,6 +19,7 @@ func (x *Exchange) whyNotReusable() event.Reason {
 	return x.lastOf
 }
 
+// asksForClose reports whether req wants its connection closed behind it.
 func asksForClose(req *http.Request) bool {
 	return req.Close || httpguts.HeaderValuesContainsToken(req.Header["Connection"], "close")
 }
