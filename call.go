@@ -34,7 +34,8 @@ type Call struct {
 	// Shared with whoever cancels.
 	life     lifetime.Context
 	executed atomic.Bool
-	canceled atomic.Bool
+	canceled atomic.Bool // by Cancel or by the call timeout
+	lapsed   atomic.Bool // the context had ended when the call did; set before ended
 	ended    atomic.Bool
 
 	// Guarded by the registry.
@@ -162,7 +163,8 @@ func (c *Call) expired() {
 // IsCanceled reports whether Cancel was called, the call timeout passed, or the
 // request's context ended before the call did.
 func (c *Call) IsCanceled() bool {
-	return c.canceled.Load() || !c.ended.Load() && c.life.Err() != nil
+	over := c.ended.Load()
+	return c.canceled.Load() || c.lapsed.Load() || !over && c.life.Err() != nil
 }
 
 // Execute runs the call on this goroutine and returns its response, whose body
@@ -301,7 +303,7 @@ func (c *Call) succeed(resp *http.Response) *http.Response {
 			c.allocation.Drop()
 		}
 	default:
-		c.outer = &callBody{call: c, body: resp.Body}
+		c.outer = &callBody{call: c, body: resp.Body, switched: resp.StatusCode == http.StatusSwitchingProtocols}
 		resp.Body = c.outer.public()
 	}
 	open := c.allocation.Open()
@@ -333,6 +335,9 @@ func (c *Call) end(err error) {
 
 // announceEnd sends the last event, once, and lets go of the client.
 func (c *Call) announceEnd(err error) {
+	if !c.ended.Load() && c.life.Err() != nil {
+		c.lapsed.Store(true)
+	}
 	if c.ended.Swap(true) {
 		return
 	}

@@ -10,15 +10,27 @@ import (
 // callBody is the body of a response as the application gets it where it is not
 // the connection's own: decoded, or an interceptor's. The call ends with it.
 type callBody struct {
-	call  *Call
-	body  io.ReadCloser
-	ended atomic.Bool
+	call     *Call
+	body     io.ReadCloser
+	switched bool // after a 101: it ends by Close alone
+	ended    atomic.Bool
 }
 
-// public is the body for the application: it can be written to where the one
-// underneath can, as after a 101.
+type halfCloser interface{ CloseWrite() error }
+
+// public is the body for the application: it can be written to, and that side be
+// closed, where the one underneath can, as after a 101.
 func (b *callBody) public() io.ReadCloser {
-	if w, ok := b.body.(io.Writer); ok {
+	w, writes := b.body.(io.Writer)
+	half, halfCloses := b.body.(halfCloser)
+	switch {
+	case writes && halfCloses:
+		return struct {
+			*callBody
+			io.Writer
+			halfCloser
+		}{b, w, half}
+	case writes:
 		return struct {
 			*callBody
 			io.Writer
@@ -32,12 +44,14 @@ func (b *callBody) Read(p []byte) (int, error) {
 	switch {
 	case err == nil:
 	case err == io.EOF:
-		if !b.call.allocation.Uploading() {
+		if !b.switched && !b.call.allocation.Uploading() {
 			b.end(nil)
 		}
 	default:
 		err = chain.NewCallError(b.call, b.call.allocation.Attempts(), err)
-		b.end(err)
+		if !b.switched {
+			b.end(err)
+		}
 	}
 	return n, err
 }

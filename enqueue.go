@@ -2,7 +2,8 @@ package catena
 
 import (
 	"net/http"
-	"runtime/debug"
+
+	"github.com/catena-http/catena/internal/lifetime"
 )
 
 // Enqueue runs the call when the Dispatcher's limits allow and hands its outcome
@@ -31,11 +32,7 @@ func (c *Call) Enqueue(done func(*http.Response, error)) {
 // recovered is respond with a panic turned into an error: nobody above it could
 // catch it.
 func (c *Call) recovered() (resp *http.Response, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			resp, err = nil, &PanicError{Value: v, Stack: debug.Stack()}
-		}
-	}()
+	defer lifetime.Recover(&err)
 	return c.respond()
 }
 

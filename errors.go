@@ -2,10 +2,10 @@ package catena
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/catena-http/catena/chain"
 	"github.com/catena-http/catena/event"
+	"github.com/catena-http/catena/internal/lifetime"
 )
 
 var (
@@ -14,6 +14,8 @@ var (
 	// ErrAlreadyExecuted is why a call fails that was executed or enqueued before.
 	// Clone gives one that can be.
 	ErrAlreadyExecuted = errors.New("the call was executed already")
+	// ErrTooManyFollowUps is why a call fails that WithMaxFollowUps cuts off.
+	ErrTooManyFollowUps = chain.ErrTooManyFollowUps
 )
 
 type (
@@ -30,19 +32,7 @@ type (
 // InfoOf is how resp came about; see chain.InfoOf.
 var InfoOf = chain.InfoOf
 
-// PanicError is what an enqueued call fails with whose interceptor, or other code
-// of the application's, panicked.
-type PanicError struct {
-	// Value is what was panicked with.
-	Value any
-	// Stack is the goroutine's stack at that moment, as debug.Stack has it.
-	Stack []byte
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
-
-// Unwrap is Value where it is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
+// PanicError is what a call fails with that met a panic in the application's code
+// on a goroutine of the client's: in an interceptor of an enqueued call, in a
+// resolver, a dialer or a body.
+type PanicError = lifetime.PanicError

@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/catena-http/catena/chain"
 )
 
 // endlessBody is a request body without an end, as fast as it is read. It counts
@@ -49,4 +52,26 @@ func (b *silentBody) Read([]byte) (int, error) {
 	return 0, http.ErrBodyReadAfterClose
 }
 
+// stallingBody gives first and then waits for Close.
+type stallingBody struct {
+	first io.Reader
+	*silentBody
+}
+
+func (b stallingBody) Read(p []byte) (int, error) {
+	if n, err := b.first.Read(p); err == nil {
+		return n, nil
+	}
+	return b.silentBody.Read(p)
+}
+
 var _, _ io.ReadCloser = (*endlessBody)(nil), (*silentBody)(nil)
+
+// deadlines is an application interceptor that tells the deadline of a call.
+func deadlines(tell func(time.Time)) chain.Interceptor {
+	return chain.InterceptorFunc(func(c chain.Chain) (*http.Response, error) {
+		at, _ := c.Request().Context().Deadline()
+		tell(at)
+		return c.Proceed(c.Request())
+	})
+}

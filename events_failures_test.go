@@ -1,6 +1,7 @@
 package catena_test
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"net/http"
@@ -141,6 +142,17 @@ func TestEventsOfExchangeFailures(t *testing.T) {
 			endless := &endlessBody{closed: make(chan struct{})}
 			w.fail(w.request("POST", "/", endless))
 			endless.checkClosed(w.T)
+		}},
+		{name: "no-response-while-body-waits", beside: []string{"RequestFailed"}, run: func(w *world) {
+			w.serve(func(http.ResponseWriter, *http.Request) {
+				time.Sleep(time.Second)
+				panic(http.ErrAbortHandler)
+			})
+			body := stallingBody{bytes.NewReader(make([]byte, 100<<10)), newSilentBody()}
+			req := w.request("POST", "/", body)
+			req.ContentLength = 1 << 20
+			w.fail(req)
+			body.checkClosed(w.T)
 		}},
 		{name: "request-body-fails", run: func(w *world) {
 			w.serve(answer)

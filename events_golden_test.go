@@ -136,6 +136,7 @@ func (w *world) timeline(beside ...string) string {
 			}
 			b.WriteString("  " + w.line(e, numbers) + "\n")
 		}
+		slices.Sort(elsewhere)
 		for _, line := range elsewhere {
 			b.WriteString("  and beside these: " + line + "\n")
 		}
@@ -209,7 +210,7 @@ func kind(err error) string {
 	for wrapped := errors.Unwrap(err); wrapped != nil; wrapped = errors.Unwrap(wrapped) {
 		err = wrapped
 	}
-	if err.Error() == "the write of the request body was interrupted" {
+	if err.Error() == "the request body is not wanted any more" {
 		return "(cut)" // whichever is noticed first
 	}
 	return "(" + err.Error() + ")"

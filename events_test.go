@@ -1,6 +1,7 @@
 package catena_test
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"strings"
@@ -265,10 +266,7 @@ func TestEventsOfInterceptors(t *testing.T) {
 		}},
 		{name: "panic-before", opts: application(func(chain.Chain) (*http.Response, error) { panic("boom") }),
 			run: func(w *world) { w.panics(w.request("GET", "/", nil)) }},
-		{name: "panic-after", opts: network(func(c chain.Chain) (*http.Response, error) {
-			c.Proceed(c.Request())
-			panic("boom")
-		}), run: func(w *world) {
+		{name: "panic-after", opts: network(panicsAfter), run: func(w *world) {
 			w.serve(answer)
 			w.panics(w.request("GET", "/", nil))
 		}},
@@ -280,6 +278,12 @@ func TestEventsOfInterceptors(t *testing.T) {
 		}},
 	})
 }
+
+// panicsAfter is a network interceptor.
+var panicsAfter = chain.InterceptorFunc(func(c chain.Chain) (*http.Response, error) {
+	c.Proceed(c.Request())
+	panic("boom")
+})
 
 type panicking struct{}
 
@@ -294,4 +298,59 @@ func (w *world) panics(req *http.Request) {
 		}
 	}()
 	w.client.Do(req)
+}
+
+// Events tell when things happen, not when they are asked for.
+func TestTimesOfEvents(t *testing.T) {
+	const pause = 250 * time.Millisecond
+	wait := chain.InterceptorFunc(func(c chain.Chain) (*http.Response, error) {
+		time.Sleep(pause)
+		return c.Proceed(c.Request())
+	})
+	inWorld(t, nil, func(*world) []catena.Option {
+		return []catena.Option{catena.WithInterceptor(wait), catena.WithNetworkInterceptor(wait)}
+	}, func(w *world) {
+		w.serve(func(rw http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			time.Sleep(pause)
+			rw.Header().Set("Content-Length", "3")
+			rw.(http.Flusher).Flush()
+			time.Sleep(pause)
+			answer(rw, r)
+		})
+		w.get("/", "abc")
+		for _, size := range []int64{5, 100 << 10} { // written alone, and watched
+			w.calls.Reset()
+			req := w.request("POST", "/", &slowReader{bytes.NewReader(make([]byte, size)), pause})
+			req.ContentLength = size
+			w.do(req, "abc")
+			want := map[string]time.Duration{ // since the event before
+				"ReuseDecision":        pause,             // the application interceptor
+				"RequestHeadersStart":  pause,             // the network interceptor
+				"RequestBodyEnd":       pause,             // the body's first byte
+				"ResponseHeadersStart": pause + 2*latency, // the server
+				"ResponseBodyStart":    pause,             // the server again
+			}
+			var last time.Time
+			for _, e := range w.calls.Events() {
+				took := e.At.Sub(last).Round(time.Millisecond)
+				if !last.IsZero() && took != want[e.Name] {
+					w.Errorf("%d bytes: %s comes after %v, want %v", size, e.Name, took, want[e.Name])
+				}
+				last = e.At
+			}
+		}
+	})
+}
+
+// slowReader waits before its first Read.
+type slowReader struct {
+	io.Reader
+	pause time.Duration
+}
+
+func (r *slowReader) Read(p []byte) (int, error) {
+	time.Sleep(r.pause)
+	r.pause = 0
+	return r.Reader.Read(p)
 }

@@ -1,6 +1,7 @@
 package catena_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -58,6 +59,8 @@ type world struct {
 	root     *catena.Client
 	calls    *event.Recorder
 	conns    *event.ConnectionRecorder
+	lasting  context.Context // of the servers' handlers
+	end      context.CancelFunc
 }
 
 // newWorld is a world without a server. It ends with the test: nothing may be
@@ -65,7 +68,10 @@ type world struct {
 func newWorld(t *testing.T, protocol string, opts ...catena.Option) *world {
 	t.Helper()
 	w := &world{T: t, protocol: protocol, calls: event.NewRecorder(), conns: event.NewConnectionRecorder()}
-	w.net = simnet.New(simnet.WithLatency(latency))
+	w.lasting, w.end = context.WithCancel(t.Context())
+	// The window takes all that HTTP/2's flow control lets through: its engine
+	// holds a mutex while it writes, and a wait for a mutex stops a bubble's clock.
+	w.net = simnet.New(simnet.WithLatency(latency), simnet.WithWindow(4<<20))
 	w.net.AddHost(origin, "192.0.2.1")
 	w.net.AddHost(other, "192.0.2.2")
 	w.net.AddHost(twin, "192.0.2.3", "192.0.2.4")
@@ -96,6 +102,8 @@ func (w *world) close() {
 	if n := w.client.Pool().ConnectionCount(); n != 0 {
 		w.Errorf("the pool still has %d connections", n)
 	}
+	w.end()
+	time.Sleep(10 * time.Second) // for servers that sleep, net/http's own among them
 	w.net.Close()
 }
 
@@ -111,7 +119,8 @@ func (w *world) listen() net.Listener {
 	return l
 }
 
-// serve lets handler answer for every host, in the world's protocol.
+// serve lets handler answer for every host, in the world's protocol. A request's
+// context ends with the world at the latest.
 func (w *world) serve(handler http.HandlerFunc) {
 	w.Helper()
 	srv := &http.Server{Handler: handler, Protocols: &http.Protocols{}, ErrorLog: discardLog}
@@ -119,6 +128,7 @@ func (w *world) serve(handler http.HandlerFunc) {
 	srv.Protocols.SetHTTP1(w.protocol == https1 || w.protocol == h1)
 	srv.Protocols.SetHTTP2(w.protocol == h2)
 	srv.Protocols.SetUnencryptedHTTP2(w.protocol == h2c)
+	srv.BaseContext = func(net.Listener) context.Context { return w.lasting }
 	srv.TLSConfig = &tls.Config{Certificates: []tls.Certificate{testCertificate()}}
 	if w.secure() {
 		go srv.ServeTLS(l, "", "") // ends with Close

@@ -2,14 +2,18 @@ package catena_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/catena-http/catena/proxy"
 )
 
 // faultyPeer is a server that is told, byte by byte, what to send. It numbers its
@@ -196,4 +200,20 @@ func listenPair(t testing.TB, a, b string) (net.Listener, net.Listener) {
 	}
 	t.Fatal(errors.New("no port is free on both addresses"))
 	return nil, nil
+}
+
+func newReader(r io.Reader) *bufio.Reader { return bufio.NewReader(r) }
+
+// toldSelector lists proxies and keeps which of them failed.
+type toldSelector struct {
+	proxies []proxy.Proxy
+	failed  []proxy.Proxy
+}
+
+func (s *toldSelector) Select(context.Context, *url.URL) ([]proxy.Proxy, error) {
+	return s.proxies, nil
+}
+
+func (s *toldSelector) ConnectFailed(_ *url.URL, p proxy.Proxy, _ error) {
+	s.failed = append(s.failed, p)
 }

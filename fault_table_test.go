@@ -14,6 +14,8 @@ func decimal(n int) string { return strconv.Itoa(n) }
 type fault struct {
 	name string
 	do   func(c *peerConn)
+	// frames is do for HTTP/2, after the request id was read.
+	frames func(f *framedConn, id uint32)
 	// early: do does not read the request first. On a reused connection it
 	// happens before the next request is made.
 	early bool

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/catena-http/catena/auth"
 	"github.com/catena-http/catena/chain"
@@ -76,6 +77,7 @@ func (s settings) clone() settings {
 	s.network = slices.Clone(s.network)
 	s.listeners = slices.Clone(s.listeners)
 	s.secrets = slices.Clone(s.secrets)
+	s.reach = slices.Clone(s.reach)
 	return s
 }
 
@@ -209,7 +211,13 @@ func configure(change func(*chain.Config)) CallOption {
 // WithUserAgent sets the User-Agent of requests that have none. "" sends none.
 // Default: "catena/" and the version.
 func WithUserAgent(ua string) CallOption {
-	return configure(func(c *chain.Config) { c.UserAgent = ua })
+	return callOption(func(s *settings) error {
+		if !httpguts.ValidHeaderFieldValue(ua) {
+			return fmt.Errorf("WithUserAgent: %q has a control character", ua)
+		}
+		s.config.UserAgent = ua
+		return nil
+	})
 }
 
 // WithTransparentGzip asks for gzip and decodes it, where a request does not
@@ -303,8 +311,8 @@ func WithExpectContinueTimeout(d time.Duration) CallOption {
 }
 
 // WithResponseLimits bounds what a response may cost before its body: the bytes
-// and fields of a head, and of trailers, each, and the interim (1xx) responses to
-// one request. Default: 256 KiB, 1,000 and 100.
+// and fields of a head, and of trailers, each, and the interim (1xx) responses of
+// a call. Default: 256 KiB, 1,000 and 100.
 func WithResponseLimits(headerBytes, headerFields, interim int) CallOption {
 	return callOption(func(s *settings) error {
 		if headerBytes < 1 || headerFields < 1 || interim < 0 {

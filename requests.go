@@ -45,12 +45,13 @@ func (c *Client) send(ctx context.Context, method, url, contentType string, body
 	return c.Do(req)
 }
 
-// unparsable leaves out the URL, which may hold a password, from the error of one
-// that can't be parsed.
+// unparsable leaves out everything of a URL that can't be parsed: any part of it
+// may be a password. What package url quotes is such a part.
 func unparsable(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
-		return fmt.Errorf("invalid URL: %w", u.Err)
+		reason, _, _ := strings.Cut(u.Err.Error(), `"`)
+		return fmt.Errorf("the URL can't be parsed: %s", strings.TrimSpace(reason))
 	}
 	return err
 }

@@ -21,7 +21,7 @@ func (r *connectionRules) next(e event.Event) error {
 		return r.close(e)
 	}
 	if (e.Name == "Connected") == r.connected {
-		return errors.New("Connected is the first event of a connection, once")
+		return errors.New("the first event of a connection is Connected, once")
 	}
 	switch e.Name {
 	case "Connected":

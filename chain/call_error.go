@@ -13,6 +13,10 @@ import (
 // Attempt is one failed try of a call.
 type Attempt = connection.Attempt
 
+// ErrTooManyFollowUps is why a call fails that Config.MaxFollowUps cuts off. It is
+// a *connection.ProtocolError.
+var ErrTooManyFollowUps error = &connection.ProtocolError{Reason: "too many follow-up requests"}
+
 // CallError is why a call failed. Its text is one sentence about the failure that
 // decided; %+v adds the tree of attempts. It is a net.Error. Unwrap gives the
 // deciding failure alone: errors.Is(err, context.Canceled) means that the call
@@ -49,7 +53,7 @@ func NewCallError(call event.Call, attempts []Attempt, err error) error {
 // last is the try that failed with the deciding error, if one did.
 func (e *CallError) last() *Attempt {
 	for i := len(e.Attempts) - 1; i >= 0; i-- {
-		if a := &e.Attempts[i]; a.Err == e.Err || errors.Is(e.Err, a.Err) {
+		if a := &e.Attempts[i]; errors.Is(e.Err, a.Err) {
 			return a
 		}
 	}
@@ -58,7 +62,9 @@ func (e *CallError) last() *Attempt {
 
 func (e *CallError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: ", e.Method, e.URL)
+	if subject := strings.TrimSpace(e.Method + " " + e.URL); subject != "" {
+		b.WriteString(subject + ": ")
+	}
 	a := e.last()
 	if a != nil {
 		b.WriteString(phrase(a))
@@ -83,8 +89,13 @@ func phrase(a *Attempt) string {
 		}
 	}
 	switch a.Step {
-	case event.StepDNS, event.StepProxySelect:
-		return "" // the error names the host
+	case event.StepProxySelect:
+		return "" // the error says it
+	case event.StepDNS:
+		if to == "" {
+			return ""
+		}
+		return "look up " + to + ": "
 	case event.StepQueue:
 		return "wait for a connection: "
 	case event.StepWrite:

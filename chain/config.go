@@ -68,7 +68,8 @@ type Config struct {
 	// MaxResponseHeaderBytes and MaxResponseHeaderFields bound the head of a
 	// response, and its trailers, each.
 	MaxResponseHeaderBytes, MaxResponseHeaderFields int
-	// MaxInterimResponses bounds the 1xx responses to one request.
+	// MaxInterimResponses bounds the 1xx responses of a call, those to requests
+	// that are tried again or followed up included.
 	MaxInterimResponses int
 	// ExpectContinueTimeout is how long a request with "Expect: 100-continue"
 	// waits for an answer before its body is sent anyway.

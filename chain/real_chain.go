@@ -149,7 +149,7 @@ func (c *RealInterceptorChain) mayProceed(req *http.Request) error {
 		return nil
 	case req == nil || req.URL == nil:
 		return fmt.Errorf("interceptor %s proceeds with a nil request or URL", c.name())
-	case c.run.application(c.index) && c.proceeds > 1 && c.run.Allocation.Open():
+	case c.run.application(c.index) && c.run.Allocation.Open():
 		return fmt.Errorf("interceptor %s proceeds again while the body of the response before is open: read it to its end or close it first", c.name())
 	case !c.run.network(c.index):
 		return nil

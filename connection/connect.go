@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/catena-http/catena/connection/http2"
 	"github.com/catena-http/catena/event"
 	"github.com/catena-http/catena/internal/lifetime"
 	"github.com/catena-http/catena/route"
@@ -33,7 +34,7 @@ func (a *StreamAllocation) connect(ctx context.Context, t Terms) (conn *RealConn
 		}
 		if err == nil {
 			opened = true
-			c, reused := a.adopt(conn)
+			c, reused := a.adopt(ctx, conn)
 			return c, reused, nil
 		}
 		if first == nil {
@@ -70,7 +71,7 @@ func (a *StreamAllocation) nextRoute(ctx context.Context) (*route.Route, *RealCo
 			return nil, nil, a.unroutable(ctx, err, time.Since(began))
 		}
 		a.selection = selection
-		if c := a.pooledBy(selection); c != nil {
+		if c := a.pooledBy(ctx, selection); c != nil {
 			return nil, c, nil
 		}
 	}
@@ -85,13 +86,13 @@ func (a *StreamAllocation) nextRoute(ctx context.Context) (*route.Route, *RealCo
 
 // pooledBy looks the pool through again, by the routes just resolved: a
 // connection to the same plain HTTP proxy serves whatever its last origin was.
-func (a *StreamAllocation) pooledBy(s *route.Selection) *RealConnection {
+func (a *StreamAllocation) pooledBy(ctx context.Context, s *route.Selection) *RealConnection {
 	routes := s.All()
 	if len(routes) == 0 || !routes[0].Forwarded() {
 		return nil
 	}
 	for c := a.pool.takeForwarded(&routes[0]); c != nil; c = a.pool.takeForwarded(&routes[0]) {
-		if a.accept(c, event.ReasonSameProxy) {
+		if a.accept(ctx, c, event.ReasonSameProxy) {
 			return c
 		}
 	}
@@ -119,7 +120,7 @@ func (a *StreamAllocation) unroutable(ctx context.Context, err error, took time.
 // and remembered where it speaks against the route.
 func (a *StreamAllocation) connectBy(ctx context.Context, r *route.Route, t Terms) (*RealConnection, error) {
 	began := time.Now()
-	d := &dialer{route: r, timeout: t.ConnectTimeout, call: a.owner, listener: a.listener, pool: a.pool}
+	d := &dialer{route: r, terms: t, call: a.owner, listener: a.listener, pool: a.pool}
 	c, err := d.connect(ctx)
 	if err == nil {
 		a.database.Connected(r)
@@ -166,21 +167,39 @@ func (a *StreamAllocation) hasNext() bool {
 }
 
 // adopt pools a connection just opened and takes hold of it, or of the one that
-// another call opened to the same HTTP/2 server meanwhile.
-func (a *StreamAllocation) adopt(c *RealConnection) (use *RealConnection, reused bool) {
+// another call opened to the same HTTP/2 server meanwhile, if that has a stream
+// left.
+func (a *StreamAllocation) adopt(ctx context.Context, c *RealConnection) (use *RealConnection, reused bool) {
 	if c.multiplexed() {
 		// Nobody else can have taken its streams.
 		c.http2.Reserve()
 	}
-	use, grants := a.pool.add(c)
-	deliver(grants)
-	if use != c {
-		a.listener.ReuseDecision(a.owner, use, true, event.ReasonDuplicate)
-		c.observer.noNewExchanges(c, event.ReasonDuplicate)
-		c.close(event.ReasonDuplicate)
-	} else if c.multiplexed() {
-		c.http2.OnRetire(func(error) { c.retire(event.ReasonGoAway) })
+	for {
+		use, grants := a.pool.add(c)
+		deliver(grants)
+		if use == c {
+			if c.multiplexed() {
+				c.http2.OnRetire(func(error) { c.retire(whyRetired(c.http2)) })
+			}
+			a.acquire(c)
+			return c, false
+		}
+		if use.http2.Confirm(ctx) {
+			a.pool.giveUp(a.address)
+			a.listener.ReuseDecision(a.owner, use, true, event.ReasonDuplicate)
+			c.observer.noNewExchanges(c, event.ReasonDuplicate)
+			c.close(event.ReasonDuplicate)
+			a.acquire(use)
+			return use, true
+		}
+		a.pool.letGo(use)
 	}
-	a.acquire(use)
-	return use, use != c
+}
+
+// whyRetired tells a server that said goodbye from a connection that broke.
+func whyRetired(c *http2.Conn) event.Reason {
+	if c.GoneAway() {
+		return event.ReasonGoAway
+	}
+	return event.ReasonUnhealthy
 }

@@ -24,7 +24,7 @@ var ErrUnsupportedRoute = errors.New("not supported by this version")
 // dialer opens one connection by one route, step by step.
 type dialer struct {
 	route    *route.Route
-	timeout  time.Duration // of each step; 0: none
+	terms    Terms // of the exchange that needs the connection
 	call     event.Call
 	listener event.Listener
 	pool     *Pool
@@ -100,19 +100,22 @@ func (d *dialer) supported() error {
 
 // within bounds a step by the connect timeout.
 func (d *dialer) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	if d.timeout == 0 {
+	if d.terms.ConnectTimeout == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, d.timeout)
+	return context.WithTimeout(ctx, d.terms.ConnectTimeout)
 }
 
 // explain says what ended a step: the call's end, our timeout, or err itself.
 func (d *dialer) explain(ctx context.Context, err error) error {
+	if at, ok := ctx.Deadline(); ok && !time.Now().Before(at) {
+		<-ctx.Done() // a socket's own timer was faster
+	}
 	if cause := lifetime.Cause(ctx); cause != nil {
 		return cause
 	}
-	if errors.Is(err, context.DeadlineExceeded) && d.timeout > 0 {
-		return &event.TimeoutError{Step: d.step, After: d.timeout}
+	if errors.Is(err, context.DeadlineExceeded) && d.terms.ConnectTimeout > 0 {
+		return &event.TimeoutError{Step: d.step, After: d.terms.ConnectTimeout}
 	}
 	return err
 }
@@ -133,7 +136,7 @@ func (d *dialer) openSocket(ctx context.Context, addr string) (net.Conn, error) 
 	results, abandoned := make(chan result), make(chan struct{})
 	defer close(abandoned)
 	go func() { // ends when DialContext returns
-		conn, err := network.DialContext(ctx, "tcp", addr)
+		conn, err := dialSafely(ctx, network, addr)
 		select {
 		case results <- result{conn, err}:
 		case <-abandoned:
@@ -153,12 +156,18 @@ func (d *dialer) openSocket(ctx context.Context, addr string) (net.Conn, error) 
 	}
 }
 
+// dialSafely is the Network's DialContext; a panic in it is an error.
+func dialSafely(ctx context.Context, network *route.Network, addr string) (conn net.Conn, err error) {
+	defer lifetime.Recover(&err)
+	return network.DialContext(ctx, "tcp", addr)
+}
+
 func (d *dialer) handshake(ctx context.Context) error {
 	bounded, cancel := d.within(ctx)
 	defer cancel()
 	address := d.route.Address
 	d.listener.SecureConnectStart(d.call)
-	conn := tls.Client(d.conn.socket, address.Network.TLSConfigFor(address))
+	conn := tls.Client(http1.NoteEnd(d.conn.socket), address.Network.TLSConfigFor(address))
 	err := conn.HandshakeContext(bounded)
 	if err != nil {
 		err = d.explain(ctx, plainTLS(err))
@@ -206,9 +215,25 @@ func (d *dialer) speak() error {
 	}
 	d.step = event.StepConnect
 	var err error
-	c.http2, err = http2.NewConn(c.through, http2.Options{PingInterval: network.PingInterval, Secure: secure})
+	c.http2, err = http2.NewConn(c.through, http2.Options{
+		Secure:          secure,
+		PingInterval:    network.PingInterval,
+		SettingsTimeout: orNone(d.terms.ConnectTimeout),
+		WriteTimeout:    orNone(d.terms.Exchange.WriteTimeout),
+		MaxHeaderBytes:  d.terms.Exchange.MaxHeaderBytes,
+		MaxHeaderFields: d.terms.Exchange.MaxHeaderFields,
+	})
 	if err != nil {
 		return fmt.Errorf("start HTTP/2: %w", err)
 	}
 	return nil
+}
+
+// orNone is a timeout as the codec's options have it, where 0 is a default and
+// less than 0 is none.
+func orNone(timeout time.Duration) time.Duration {
+	if timeout == 0 {
+		return -1
+	}
+	return timeout
 }

@@ -1,7 +1,6 @@
 package connection
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -33,7 +32,6 @@ type Exchange struct {
 	began      time.Time
 	sentAt     time.Time
 	receivedAt time.Time
-	interim    int
 	sending    bool // the Start of a part of the request was sent, its end was not
 	heard      bool // ResponseHeadersStart was sent
 	gaveUp     bool // ResponseFailed was sent
@@ -46,6 +44,7 @@ type Exchange struct {
 	out         io.ReadCloser // what the response has; nil before
 	bodyStarted bool          // ResponseBodyStart was sent
 	received    int64         // bytes of body
+	lastOf      event.Reason  // why no exchange may follow, if none may
 	reading     atomic.Int32  // see responseBody
 	bodyErr     error         // what the body's reader got; io.EOF after a good end
 
@@ -75,9 +74,10 @@ func (x *Exchange) Connection() *RealConnection { return x.conn }
 // Duplex reports whether the response may be read while the request is sent.
 func (x *Exchange) Duplex() bool { return x.conn.multiplexed() }
 
-// SentAt and ReceivedAt are when the request's head was about to be written and
-// when the response's head was read.
-func (x *Exchange) SentAt() time.Time     { return x.sentAt }
+// SentAt is when the request's head was about to be written.
+func (x *Exchange) SentAt() time.Time { return x.sentAt }
+
+// ReceivedAt is when the response's head had been read.
 func (x *Exchange) ReceivedAt() time.Time { return x.receivedAt }
 
 func (x *Exchange) listener() event.Listener { return x.allocation.listener }
@@ -96,8 +96,8 @@ func (x *Exchange) explain(step event.Step, err error) error {
 		return err
 	}
 	after := x.terms.Exchange.ReadTimeout
-	if step == event.StepWrite {
-		after = x.terms.Exchange.WriteTimeout
+	if step == event.StepWrite || errors.Is(err, wire.ErrWriteTimeout) {
+		step, after = event.StepWrite, x.terms.Exchange.WriteTimeout
 	}
 	return &event.TimeoutError{Step: step, After: after}
 }
@@ -142,6 +142,9 @@ func (x *Exchange) fail(step event.Step, err error) error {
 	err = x.explain(step, err)
 	if x.failed == nil {
 		x.failed, x.step = err, step
+		if timeout := (*event.TimeoutError)(nil); errors.As(err, &timeout) && timeout.Step == event.StepWrite {
+			x.step = event.StepWrite // of an upload beside the response that was waited for
+		}
 	}
 	return err
 }
@@ -168,7 +171,7 @@ func (x *Exchange) SkipBody() { x.codec.AbortRequest() }
 
 // ErrTooManyInterim is part of the error of a response that never comes for
 // interim ones.
-var ErrTooManyInterim = errors.New("too many interim responses")
+var ErrTooManyInterim = wire.ErrTooManyInterim
 
 // ReadResponseHeaders reads heads until one is not interim, or stopAt says that
 // an interim one is what is waited for; nil stops at none.
@@ -201,7 +204,7 @@ func (x *Exchange) admit(resp *http.Response) error {
 	if !isInterim(resp) {
 		return nil
 	}
-	if x.interim++; x.interim > x.terms.MaxInterim {
+	if x.allocation.interim++; x.allocation.interim > x.terms.MaxInterim {
 		return &wire.ProtocolError{Reason: "no final response", Err: ErrTooManyInterim}
 	}
 	return nil
@@ -235,13 +238,17 @@ func (x *Exchange) responseFailed(err error) error {
 func (x *Exchange) opened(resp *http.Response) {
 	x.receivedAt = time.Now()
 	x.hear()
-	resp.Request = x.request
+	resp.Request, resp.TLS = x.request, x.conn.state
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		x.body = x.codec.Upgrade()
 		x.out = &upgradedBody{x}
 		resp.Body = x.out
 		x.listener().ResponseHeadersEnd(x.call(), resp)
 		return
+	}
+	x.lastOf = event.ReasonNotReusable
+	if framed := resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0; framed && resp.Close || asksForClose(x.request) {
+		x.lastOf = event.ReasonConnectionClose
 	}
 	x.body = resp.Body
 	x.out = (*responseBody)(x)
@@ -276,6 +283,10 @@ func (x *Exchange) finish(failed bool) {
 	}
 	x.codec.End()
 	switch {
+	case x.conn.multiplexed() && asksForClose(x.request):
+		// HTTP/2 has no word for it (RFC 9113 8.2.2): the streams under way end,
+		// and no other one begins.
+		x.conn.retire(event.ReasonConnectionClose)
 	case reusable:
 		x.conn.completed.Add(1)
 	case x.conn.multiplexed():
@@ -284,7 +295,7 @@ func (x *Exchange) finish(failed bool) {
 	case failed:
 		x.conn.retire(event.ReasonExchangeFailed)
 	default:
-		x.conn.retire(event.ReasonNotReusable)
+		x.conn.retire(x.whyNotReusable())
 	}
 	x.over.Store(true)
 	if x.settled.Load() {
@@ -310,7 +321,7 @@ func (x *Exchange) letGo() {
 // which may be now, releases the connection.
 func (x *Exchange) settle() bool {
 	x.settled.Store(true)
-	if x.parts.Load() == 0 {
+	if x.over.Load() {
 		x.letGo()
 	}
 	return true
@@ -331,26 +342,4 @@ func (x *Exchange) abandon() {
 		x.codec.(*http2.Stream).Cancel()
 	}
 	x.finish(true)
-}
-
-var errAbandoned = errors.New("the exchange was given up")
-
-// endEvents ends what was announced and has had no end: an interceptor failed,
-// panicked or lost the body, or the request's body panicked.
-func (x *Exchange) endEvents() {
-	if x.sending {
-		x.requestFailed(errAbandoned)
-	}
-	switch {
-	case x.out != nil:
-		if state := x.reading.Swap(bodyClosed); state != bodyEnded && state != bodyClosed {
-			x.bodyBegins()
-			x.listener().ResponseBodyEnd(x.call(), x.received)
-		}
-	case x.gaveUp:
-	case x.heard:
-		x.responseFailed(cmp.Or(x.failed, errAbandoned))
-	case !x.sentAt.IsZero() && x.failed == nil:
-		x.responseFailed(errAbandoned)
-	}
 }

@@ -2,6 +2,7 @@ package connection
 
 import (
 	"errors"
+	"net/http"
 	"time"
 
 	"github.com/catena-http/catena/event"
@@ -19,6 +20,9 @@ const (
 // another one.
 type Failure struct {
 	Err error
+	// Request is the one that was on the wire, as network interceptors left it;
+	// nil where Exchanged is false.
+	Request *http.Request
 	// Exchanged is true where a connection stood and the exchange on it failed;
 	// otherwise the tries to connect are recorded already.
 	Exchanged bool
@@ -55,7 +59,7 @@ func (f *Failure) TooManyRefusals() bool { return f.Refusals > maxRefusals }
 func (a *StreamAllocation) Fail(err error) Failure {
 	f := Failure{Err: err, MoreRoutes: a.hasNext()}
 	if a.unconnected != nil && errors.Is(err, a.unconnected) {
-		f.connected = a.attempts[len(a.attempts)-1].Why
+		f.connected = a.whyNot
 		return f
 	}
 	x := a.exchange
@@ -63,6 +67,7 @@ func (a *StreamAllocation) Fail(err error) Failure {
 		return f
 	}
 	f.Exchanged, f.Reused, f.Written = true, x.reused, x.codec.Written()
+	f.Request = x.request
 	var unprocessed *wire.UnprocessedError
 	if f.Unprocessed = errors.As(err, &unprocessed); f.Unprocessed {
 		a.refusals++
@@ -101,7 +106,7 @@ func (a *StreamAllocation) Decide(f Failure, retry bool, why event.Reason) {
 // again: the application has the response.
 func (a *StreamAllocation) bodyAttempt(x *Exchange, err error) {
 	try := a.attemptOf(x, err)
-	try.Step, try.Why = event.StepRead, event.ReasonMayHaveBeenActedOn
+	try.Step, try.Why = event.StepRead, event.ReasonResponseBegun
 	if x.cause() != nil {
 		try.Why = event.ReasonCanceled
 	}

@@ -28,46 +28,46 @@ func newObserver(l event.ConnectionListener) observer {
 
 func (o *observer) connected(c *RealConnection) {
 	if o.listener != nil {
-		o.send(func(l event.ConnectionListener) { l.Connected(c) })
+		o.send(nil, func(l event.ConnectionListener) { l.Connected(c) })
 	}
 }
 
 func (o *observer) acquired(c *RealConnection, call event.Call) {
 	if o.listener != nil {
-		o.send(func(l event.ConnectionListener) { l.Acquired(c, call) })
+		o.send(nil, func(l event.ConnectionListener) { l.Acquired(c, call) })
 	}
 }
 
 func (o *observer) released(c *RealConnection, call event.Call) {
 	if o.listener != nil {
-		o.send(func(l event.ConnectionListener) { l.Released(c, call) })
+		o.send(nil, func(l event.ConnectionListener) { l.Released(c, call) })
 	}
 }
 
 func (o *observer) noNewExchanges(c *RealConnection, why event.Reason) {
-	if o.listener == nil || !o.first(&o.retired) {
-		return
+	if o.listener != nil {
+		o.send(&o.retired, func(l event.ConnectionListener) { l.NoNewExchanges(c, why) })
 	}
-	o.send(func(l event.ConnectionListener) { l.NoNewExchanges(c, why) })
 }
 
 func (o *observer) closed(c *RealConnection, why event.Reason) {
-	if o.listener == nil || !o.first(&o.ended) {
-		return
+	if o.listener != nil {
+		o.send(&o.ended, func(l event.ConnectionListener) { l.Closed(c, why) })
 	}
-	o.send(func(l event.ConnectionListener) { l.Closed(c, why) })
 }
 
-func (o *observer) first(flag *bool) bool {
+// send announces an event, unless it is one that comes once and has come. To see
+// that and to take a place in the order is one step: whoever finds
+// NoNewExchanges announced may go on to Closed.
+func (o *observer) send(once *bool, event func(event.ConnectionListener)) {
 	o.mu.Lock()
-	defer o.mu.Unlock()
-	was := *flag
-	*flag = true
-	return !was
-}
-
-func (o *observer) send(event func(event.ConnectionListener)) {
-	o.mu.Lock()
+	if once != nil {
+		if *once {
+			o.mu.Unlock()
+			return
+		}
+		*once = true
+	}
 	o.queue = append(o.queue, event)
 	if o.sending {
 		o.mu.Unlock()

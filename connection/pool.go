@@ -230,15 +230,15 @@ func without(list []*RealConnection, c *RealConnection) []*RealConnection {
 
 // add makes a connection that its caller opened, and holds, known to the pool.
 // Where another call has meanwhile connected to the same HTTP/2 server, that
-// connection is returned instead, held, and c stays the caller's to close.
+// connection is returned instead, held; c and its place stay the caller's, to
+// close and to give up.
 func (p *Pool) add(c *RealConnection) (use *RealConnection, grants []grant) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ap := p.at(c.address)
 	if c.multiplexed() {
 		if other := p.share(ap); other != nil {
-			p.leave(c.address)
-			return other, p.serve(ap)
+			return other, nil
 		}
 		ap.shared = append(ap.shared, c)
 	}
@@ -261,10 +261,10 @@ func (p *Pool) release(c *RealConnection) (dropped []drop, grants []grant) {
 	case c.holders > 0:
 	case c.noNewExchanges:
 		p.remove(c)
-		dropped = append(dropped, drop{c, c.why})
+		dropped = append(dropped, drop{conn: c, why: c.why})
 	case p.shut:
 		p.remove(c)
-		dropped = append(dropped, drop{c, event.ReasonPoolClosed})
+		dropped = append(dropped, drop{conn: c, why: event.ReasonPoolClosed})
 	case !c.multiplexed() && !ap.waiters.empty():
 		w := ap.waiters.pop()
 		c.holders = 1
@@ -285,7 +285,7 @@ func (p *Pool) keep(ap *addressPool, c *RealConnection) (dropped []drop) {
 	}
 	if p.maxIdle == 0 || p.maxIdlePerAddress == 0 || life <= 0 {
 		p.remove(c)
-		return []drop{{c, event.ReasonIdleLimit}}
+		return []drop{{conn: c, why: event.ReasonIdleLimit}}
 	}
 	c.expires = time.Now().Add(life)
 	p.idle.add(c)
@@ -308,20 +308,23 @@ const keepAliveMargin = time.Second
 
 // evict removes an idle connection. Called with mu held.
 func (p *Pool) evict(c *RealConnection, why event.Reason) drop {
+	ap := p.addresses[c.address]
 	p.remove(c)
 	p.stats.Evicted++
-	return drop{c, why}
+	return drop{c, why, p.serve(ap)}
 }
 
 // drop is a connection that the pool no longer knows and why it is to be closed,
-// which the one who got it does without mu.
+// and who gets its place: what is left to do without mu.
 type drop struct {
-	conn *RealConnection
-	why  event.Reason
+	conn   *RealConnection
+	why    event.Reason
+	grants []grant // to calls that waited beside an idle HTTP/2 connection without streams
 }
 
 func closeAll(dropped []drop) {
 	for _, d := range dropped {
+		deliver(d.grants)
 		d.conn.observer.noNewExchanges(d.conn, d.why)
 		d.conn.close(d.why)
 	}

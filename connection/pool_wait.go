@@ -139,6 +139,26 @@ func (p *Pool) mayOpen(ctx context.Context, a route.Address) (*RealConnection, e
 	return nil, lifetime.Cause(ctx)
 }
 
+// trade gives up a connection that was granted to a call and is of no use to it,
+// for leave to open one in its place: the call does not queue up again. It reports
+// false where the place is not free, because others hold the connection or it
+// lives on; it is let go of.
+func (p *Pool) trade(c *RealConnection) bool {
+	p.mu.Lock()
+	if c.holders > 1 || !c.noNewExchanges {
+		p.mu.Unlock()
+		p.letGo(c)
+		return false
+	}
+	c.holders = 0
+	p.at(c.address).open++
+	p.remove(c)
+	why := c.why
+	p.mu.Unlock()
+	closeAll([]drop{{conn: c, why: why}})
+	return true
+}
+
 // giveUp returns the leave to open a connection to a: it could not be opened.
 func (p *Pool) giveUp(a route.Address) {
 	p.mu.Lock()

@@ -136,8 +136,8 @@ func (c *RealConnection) close(why event.Reason) {
 		c.closed.Store(true)
 		c.http2.Close()
 	case c.through != net.Conn(c.socket) && c.closed.CompareAndSwap(false, true):
-		// The peer is told by close_notify that nothing was cut off. crypto/tls
-		// bounds the wait for a peer that does not read.
+		// The peer is told by close_notify that nothing was cut off.
+		c.socket.closing.Store(true)
 		c.through.Close()
 	default:
 		c.closeSocket()

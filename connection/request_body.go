@@ -20,7 +20,7 @@ var errAnswered = errors.New("the server answered before the request body was se
 func (x *Exchange) SendBody(req *http.Request) error {
 	x.sending = true
 	x.listener().RequestBodyStart(x.call())
-	n, err := x.send(req)
+	n, err := x.send(req, false)
 	if err != nil {
 		return x.requestFailed(err)
 	}
@@ -34,17 +34,27 @@ func (x *Exchange) bodySent(n int64) {
 }
 
 // send writes body and end, and closes the body. While it runs, the end of the
-// call closes the body too.
-func (x *Exchange) send(req *http.Request) (int64, error) {
+// call closes the body too. early sends the head ahead of the body's first bytes,
+// which may be long in coming.
+func (x *Exchange) send(req *http.Request, early bool) (int64, error) {
 	body := lifetime.OnceBody(req.Body)
 	var guard lifetime.Guard
 	guard.Watch(x.allocation.life, req.Context(), body)
-	n, err := x.codec.ReadFrom(body)
+	n, err := int64(0), error(nil)
+	if early {
+		err = x.codec.Flush()
+	}
+	if err == nil {
+		n, err = x.codec.ReadFrom(body)
+	}
 	if err == nil {
 		err = x.codec.FinishRequest(req.Trailer)
 	}
 	if err != nil {
-		x.codec.AbortRequest()
+		if x.upload != nil && x.upload.stopped.Load() {
+			err = errUnwanted
+		}
+		x.codec.AbortRequest() // ends the response too, which stops the upload
 	}
 	guard.Release()
 	body.Close()
@@ -60,17 +70,19 @@ func (x *Exchange) SendBodyWatching(req *http.Request) (*http.Response, error) {
 	x.sending = true
 	x.listener().RequestBodyStart(x.call())
 	go watch.run() // ends with a final response or with the connection
-	n, err := x.send(req)
+	n, err := x.send(req, true)
 	answered, unanswerable := watch.answered.Load(), watch.first.Load()
 	var own *wire.RequestBodyError
 	gaveUp := !answered && !unanswerable && (errors.As(err, &own) || errors.Is(err, os.ErrDeadlineExceeded))
 	if gaveUp {
 		x.interrupt() // nobody waits for an answer to half a request
 	}
+	if err == nil {
+		x.bodySent(n)
+	}
 	<-watch.done
 	switch {
 	case err == nil:
-		x.bodySent(n)
 	case answered:
 		x.requestFailed(errAnswered)
 	case unanswerable:
@@ -149,8 +161,14 @@ type upload struct {
 	body *lifetime.Body
 	done chan struct{} // closed when err is set, the events are sent and the part is done
 	err  error
-	once sync.Once // of stopping it
+
+	once    sync.Once // of stopping it
+	stopped atomic.Bool
 }
+
+// errUnwanted is what an upload fails with that was stopped from here: what its
+// body says after our Close is not its own failure.
+var errUnwanted = errors.New("the request body is not wanted any more")
 
 // StartUpload sends the body on a goroutine of its own, which ends with the body,
 // the stream or the response body's Close. Its events come from there.
@@ -162,7 +180,7 @@ func (x *Exchange) StartUpload(req *http.Request) {
 	x.listener().RequestBodyStart(x.call())
 	go func() {
 		defer close(u.done)
-		n, err := x.send(req)
+		n, err := x.sendRecovered(req)
 		if err != nil {
 			u.err = x.explain(event.StepWrite, err)
 			x.listener().RequestFailed(x.call(), u.err)
@@ -171,6 +189,21 @@ func (x *Exchange) StartUpload(req *http.Request) {
 		}
 		x.partDone()
 	}()
+}
+
+// sendRecovered is send on a goroutine of ours: a panic of the body's Read is the
+// body's failure.
+func (x *Exchange) sendRecovered(req *http.Request) (n int64, err error) {
+	var panicked error
+	func() {
+		defer lifetime.Recover(&panicked)
+		n, err = x.send(req, true)
+	}()
+	if panicked != nil {
+		x.codec.AbortRequest()
+		err = &wire.RequestBodyError{Err: panicked}
+	}
+	return n, err
 }
 
 func (x *Exchange) uploading() bool {
@@ -212,6 +245,7 @@ func (x *Exchange) stopUpload() {
 			return
 		default:
 		}
+		u.stopped.Store(true)
 		x.codec.InterruptWrite()
 		u.body.Close()
 	})

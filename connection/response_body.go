@@ -82,6 +82,7 @@ func (x *Exchange) bodyFails(err error) error {
 	cause := x.explain(event.StepRead, err)
 	x.listener().ResponseFailed(x.call(), cause)
 	x.allocation.bodyAttempt(x, cause)
+	x.allocation.judge(x, cause, nil)
 	x.bodyErr = x.allocation.owner.BodyFailed(cause)
 	x.reading.Store(bodyEnded)
 	result := x.bodyErr
@@ -184,7 +185,7 @@ var _ io.ReadWriteCloser = (*upgradedBody)(nil)
 func (b *upgradedBody) Read(p []byte) (int, error) {
 	n, err := b.x.body.Read(p)
 	if err != nil && err != io.EOF {
-		err = b.x.explain(event.StepRead, err)
+		err = b.x.allocation.owner.BodyFailed(b.x.explain(event.StepRead, err))
 	}
 	return n, err
 }
@@ -192,7 +193,7 @@ func (b *upgradedBody) Read(p []byte) (int, error) {
 func (b *upgradedBody) Write(p []byte) (int, error) {
 	n, err := b.x.body.(io.Writer).Write(p)
 	if err != nil {
-		err = b.x.explain(event.StepWrite, err)
+		err = b.x.allocation.owner.BodyFailed(b.x.explain(event.StepWrite, err))
 	}
 	return n, err
 }

@@ -10,34 +10,66 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const canReadNow = true
-
-// readNow reads what has arrived. Where nothing has, it fails with
-// os.ErrDeadlineExceeded, which crypto/tls takes as passing.
+// rawSocket looks at a socket of the system without waiting. What it needs is
+// made once, because a connection is looked at before every reuse.
 //
-// Control, not Read, of the RawConn: the latter fails without looking when the
-// read deadline of the last exchange has passed.
-func readNow(raw syscall.RawConn, p []byte) (n int, err error) {
-	cerr := raw.Control(func(fd uintptr) { n, _, err = unix.Recvfrom(int(fd), p, unix.MSG_DONTWAIT) })
-	switch {
-	case cerr != nil:
-		return 0, cerr
-	case err == unix.EAGAIN, err == unix.EWOULDBLOCK, err == unix.EINTR:
-		return 0, os.ErrDeadlineExceeded
-	case err != nil:
-		return 0, err
-	case n == 0:
-		return 0, io.EOF
-	}
-	return n, nil
+// It goes by Control, not Read, of the RawConn: the latter fails without looking
+// when the read deadline of the last exchange has passed.
+type rawSocket struct {
+	conn syscall.RawConn
+	poll func(fd uintptr)
+	read func(fd uintptr)
+
+	// What poll and read work on and what they found.
+	fds [1]unix.PollFd
+	p   []byte
+	n   int
+	err error
 }
 
-// peekNow reports whether the socket is open and nothing has arrived.
-func peekNow(raw syscall.RawConn) bool {
-	var err error
-	cerr := raw.Control(func(fd uintptr) {
-		var one [1]byte
-		_, _, err = unix.Recvfrom(int(fd), one[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-	})
-	return cerr == nil && (err == unix.EAGAIN || err == unix.EWOULDBLOCK)
+// newRawSocket is nil where conn is no socket of the system.
+func newRawSocket(conn any) *rawSocket {
+	sc, ok := conn.(syscall.Conn)
+	if !ok {
+		return nil
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	r := &rawSocket{conn: raw}
+	r.poll = func(fd uintptr) {
+		r.fds[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
+		for r.err = unix.EINTR; r.err == unix.EINTR; {
+			r.n, r.err = unix.Poll(r.fds[:], 0)
+		}
+	}
+	r.read = func(fd uintptr) { r.n, r.err = unix.Read(int(fd), r.p) }
+	return r
+}
+
+// quiet reports whether the socket is open and nothing has arrived, neither
+// bytes nor an end nor an error.
+func (r *rawSocket) quiet() bool {
+	return r.conn.Control(r.poll) == nil && r.err == nil && r.n == 0
+}
+
+// readNow reads what has arrived; the package net has made the socket one that
+// does not wait. Where nothing has arrived, it fails with
+// os.ErrDeadlineExceeded, which crypto/tls takes as passing.
+func (r *rawSocket) readNow(p []byte) (int, error) {
+	r.p = p
+	err := r.conn.Control(r.read)
+	r.p = nil
+	switch {
+	case err != nil:
+		return 0, err
+	case r.err == unix.EAGAIN, r.err == unix.EINTR:
+		return 0, os.ErrDeadlineExceeded
+	case r.err != nil:
+		return 0, r.err
+	case r.n == 0:
+		return 0, io.EOF
+	}
+	return r.n, nil
 }

@@ -30,7 +30,7 @@ type Terms struct {
 	ConnectTimeout time.Duration
 	// Exchange is for the codec.
 	Exchange wire.Exchange
-	// MaxInterim bounds the interim responses to one request.
+	// MaxInterim bounds the interim responses of the call so far.
 	MaxInterim int
 }
 
@@ -58,8 +58,10 @@ type StreamAllocation struct {
 	locked    *route.Route // to be taken next, without a lookup
 
 	attempts    []Attempt
-	unconnected error // what the last search for a connection failed with
-	refusals    int   // times the server did not process the request
+	unconnected error        // what the last search for a connection failed with
+	whyNot      event.Reason // of unconnected: why nothing else was tried
+	interim     int          // interim responses
+	refusals    int          // times the server did not process the request
 	settled     bool
 }
 
@@ -106,8 +108,13 @@ func (a *StreamAllocation) NewExchange(address route.Address, pool *Pool, req *h
 	ctx, done := lifetime.Merge(a.life, req.Context())
 	defer done()
 	a.address, a.pool = address, pool
+	tried := len(a.attempts)
 	conn, reused, err := a.find(ctx, t)
 	if a.unconnected = err; err != nil {
+		a.whyNot = event.ReasonCanceled // before anything was tried
+		if n := len(a.attempts); n > tried {
+			a.whyNot = a.attempts[n-1].Why
+		}
 		return nil, err
 	}
 	x := &a.first
@@ -132,7 +139,7 @@ func (a *StreamAllocation) find(ctx context.Context, t Terms) (conn *RealConnect
 			return nil, false, cause
 		}
 		for c := a.pool.take(a.address); c != nil; c = a.pool.take(a.address) {
-			if a.accept(c, event.ReasonPooled) {
+			if a.accept(ctx, c, event.ReasonPooled) {
 				return c, true, nil
 			}
 		}
@@ -144,8 +151,11 @@ func (a *StreamAllocation) find(ctx context.Context, t Terms) (conn *RealConnect
 		if granted == nil {
 			return a.connect(ctx, t)
 		}
-		if a.accept(granted, event.ReasonPooled) {
+		if a.usable(ctx, granted, event.ReasonPooled) {
 			return granted, true, nil
+		}
+		if a.pool.trade(granted) {
+			return a.connect(ctx, t)
 		}
 	}
 }
@@ -190,16 +200,27 @@ func (a *StreamAllocation) serves(c *RealConnection) bool {
 }
 
 // accept makes a pooled connection, held by the pool's leave, the allocation's
-// own if it is healthy.
-func (a *StreamAllocation) accept(c *RealConnection, why event.Reason) bool {
+// own if it is healthy, and lets go of it otherwise.
+func (a *StreamAllocation) accept(ctx context.Context, c *RealConnection, why event.Reason) bool {
+	usable := a.usable(ctx, c, why)
+	if !usable {
+		a.pool.letGo(c)
+	}
+	return usable
+}
+
+// usable is accept without letting go.
+func (a *StreamAllocation) usable(ctx context.Context, c *RealConnection, why event.Reason) bool {
 	if !c.healthy() {
 		a.listener.ReuseDecision(a.owner, c, false, event.ReasonUnhealthy)
 		if c.multiplexed() {
 			c.http2.Unreserve()
 		}
 		c.retire(event.ReasonUnhealthy)
-		a.pool.letGo(c)
 		return false
+	}
+	if c.multiplexed() && !c.http2.Confirm(ctx) {
+		return false // it has no stream left after all
 	}
 	a.listener.ReuseDecision(a.owner, c, true, why)
 	a.acquire(c)

@@ -4,5 +4,8 @@ package event
 // NopListener, so that the compiler asks it for every event.
 type SealedListener struct{}
 
-func (SealedListener) sealedListener()           {}
+//lint:ignore U1000 it completes the interface
+func (SealedListener) sealedListener() {}
+
+//lint:ignore U1000 it completes the interface
 func (SealedListener) sealedConnectionListener() {}

@@ -20,6 +20,7 @@ const (
 	ReasonRequestBody        Reason = "request-body"           // the request's own body failed
 	ReasonOneShotBody        Reason = "one-shot-body"          // the body can't be sent again (no GetBody)
 	ReasonMayHaveBeenActedOn Reason = "may-have-been-acted-on" // written, and not idempotent
+	ReasonResponseBegun      Reason = "response-begun"         // the application has the response's head
 	ReasonNoMoreRoutes       Reason = "no-more-routes"         // nothing else is left to try
 	ReasonTooManyRefusals    Reason = "too-many-refusals"      // refused streams, more than are forgiven
 	ReasonNotRecoverable     Reason = "not-recoverable"        // an error that another attempt would meet again

@@ -24,6 +24,7 @@ func probe(ctx context.Context, body io.ReadCloser) (io.ReadCloser, error) {
 	defer patience.Stop()
 	select {
 	case <-p.first:
+		p.rethrow()
 	case <-patience.C:
 		return p, nil
 	case <-ctx.Done():
@@ -47,20 +48,30 @@ type probed struct {
 	body  *lifetime.Body
 	first chan struct{} // closed when the fields below are set
 
-	n      int // bytes in buffer
-	err    error
-	buffer [512]byte
-	taken  int // of them, by Read
+	n        int // bytes in buffer
+	err      error
+	panicked any // what the body's Read panicked with
+	buffer   [512]byte
+	taken    int // of them, by Read
 }
 
 func (p *probed) readFirst() {
+	defer close(p.first)
+	defer func() { p.panicked = recover() }()
 	p.n, p.err = p.body.Read(p.buffer[:])
-	close(p.first)
+}
+
+// rethrow lets a panic of the body go on where the body is used.
+func (p *probed) rethrow() {
+	if p.panicked != nil {
+		panic(p.panicked)
+	}
 }
 
 // Read returns the first bytes, then the rest of the body.
 func (p *probed) Read(b []byte) (int, error) {
 	<-p.first
+	p.rethrow()
 	if p.taken < p.n {
 		n := copy(b, p.buffer[p.taken:p.n])
 		p.taken += n

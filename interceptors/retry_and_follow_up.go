@@ -8,7 +8,6 @@ import (
 	"github.com/catena-http/catena/connection"
 	"github.com/catena-http/catena/event"
 	"github.com/catena-http/catena/internal/lifetime"
-	"github.com/catena-http/catena/internal/wire"
 )
 
 // RetryAndFollowUp tries again after failures and follows what responses ask for:
@@ -87,7 +86,7 @@ func (l *loop) decide(req *http.Request, f *connection.Failure, config *chain.Co
 		canceled:   lifetime.Cause(req.Context()) != nil,
 		enabled:    config.RetryOnConnectionFailure,
 		policy:     config.RetryPolicy,
-		idempotent: idempotent(req),
+		idempotent: f.Request == nil || idempotent(f.Request),
 		replayable: replayable(req),
 	}.decide()
 }
@@ -113,7 +112,8 @@ func (l *loop) followUp(resp *http.Response) (*http.Request, error) {
 	next, why, err := l.next(resp)
 	if err == nil && next != nil {
 		if l.followUps++; l.followUps > l.link.Config().MaxFollowUps {
-			err, why = wire.Protocolf("too many follow-up requests: %d", l.followUps), event.ReasonTooManyFollowUps
+			closeBody(next)
+			err, why = fmt.Errorf("%w: %d", chain.ErrTooManyFollowUps, l.followUps), event.ReasonTooManyFollowUps
 		}
 	}
 	if err != nil {

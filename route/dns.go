@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+
+	"github.com/catena-http/catena/internal/lifetime"
 )
 
 // DNS resolves host names. *net.Resolver is one. Network is "ip", "ip4" or
@@ -113,15 +115,21 @@ func (l *lookups) join(ctx context.Context, dns DNS, host string) *flight {
 	return f
 }
 
-// run ends when the resolver returns.
+// run ends when the resolver returns, or panics: then all who wait get that as
+// an error.
 func (l *lookups) run(ctx context.Context, f *flight, dns DNS, host string) {
-	f.addrs, f.err = dns.LookupNetIP(ctx, "ip", host)
+	f.addrs, f.err = resolve(ctx, dns, host)
 	l.mu.Lock()
 	delete(l.flights, host)
 	f.abandoned = f.givenUp
 	l.mu.Unlock()
 	f.cancel()
 	close(f.done)
+}
+
+func resolve(ctx context.Context, dns DNS, host string) (addrs []netip.Addr, err error) {
+	defer lifetime.Recover(&err)
+	return dns.LookupNetIP(ctx, "ip", host)
 }
 
 func (l *lookups) leave(f *flight) {

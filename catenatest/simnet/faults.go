@@ -46,6 +46,7 @@ type Cut struct {
 type CutKind int
 
 const (
+	// CutNever: the connection does not end by itself.
 	CutNever CutKind = iota
 	// CutFIN: as if the sender's process had ended in good order. The receiver reads the bytes and io.EOF, and is
 	// reset when it writes. The sender is reset.

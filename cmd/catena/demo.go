@@ -147,22 +147,25 @@ func (s *stage) answer(call *catena.Call) (string, error) {
 	return fmt.Sprintf("%s: %q", resp.Status, body), nil
 }
 
-// cancel runs a call that is canceled when the server has its request.
+// cancel runs a call that is canceled when it waits for the answer.
 func (s *stage) cancel(url string) (string, error) {
 	req, err := http.NewRequestWithContext(s.ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return "", err
 	}
-	call := s.call(req)
-	over := make(chan struct{})
-	canceled := make(chan struct{})
+	sent := &sentListener{sent: make(chan struct{})}
+	call := s.client.NewCall(req, catena.WithEventListener(s.recorder), catena.WithEventListener(sent))
+	over, canceled := make(chan struct{}), make(chan struct{})
 	go func() { // ends with the call at the latest
 		defer close(canceled)
-		select {
-		case <-s.origins.slow:
-			call.Cancel()
-		case <-over:
+		for _, awaited := range []<-chan struct{}{sent.sent, s.origins.slow} {
+			select {
+			case <-awaited:
+			case <-over:
+				return
+			}
 		}
+		call.Cancel()
 	}()
 	_, err = s.answer(call)
 	close(over)
@@ -174,3 +177,11 @@ func (s *stage) cancel(url string) (string, error) {
 }
 
 var errNotCanceled = errors.New("the call was canceled and did not say so")
+
+// sentListener tells when the call's request was written.
+type sentListener struct {
+	event.NopListener
+	sent chan struct{}
+}
+
+func (l *sentListener) RequestHeadersEnd(event.Call, *http.Request) { close(l.sent) }

@@ -88,7 +88,9 @@ func (o *origins) shopHandler() http.Handler {
 	mux.HandleFunc("GET /hello", func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "hello over "+r.Proto+"\n")
 	})
-	mux.Handle("GET /moved", http.RedirectHandler("/hello", http.StatusFound))
+	mux.HandleFunc("GET /moved", func(w http.ResponseWriter, _ *http.Request) {
+		redirect(w, "/hello", http.StatusFound)
+	})
 	mux.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) {
 		n, err := io.Copy(io.Discard, r.Body)
 		if err != nil {
@@ -106,13 +108,20 @@ func (o *origins) shopHandler() http.Handler {
 
 func (o *origins) plainHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+oldHost+"/start", func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, o.shopURL("/moved"), http.StatusMovedPermanently)
+	mux.HandleFunc("GET "+oldHost+"/start", func(w http.ResponseWriter, _ *http.Request) {
+		redirect(w, o.shopURL("/moved"), http.StatusMovedPermanently)
 	})
 	mux.HandleFunc("GET "+twinsHost+"/", func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, "the second address answers\n")
 	})
 	return mux
+}
+
+// redirect answers without a body, which http.Redirect has.
+func redirect(w http.ResponseWriter, to string, code int) {
+	w.Header().Set("Location", to)
+	w.Header().Set("Content-Length", "0")
+	w.WriteHeader(code)
 }
 
 func (o *origins) shopURL(path string) string  { return "https://" + shopHost + ":" + o.shop + path }

@@ -37,11 +37,38 @@ const (
 	exitStreamReset  = 92
 	exitProxyRefused = 97
 	exitInterrupted  = 130
-	exitCodesForHelp = `0 done; 1 other; 2 usage; 3 malformed URL; 4 not supported; 5 proxy not resolved; 6 host not resolved;
-7 not connected; 8 the server broke HTTP; 18 body cut short; 22 status 400 and above with -f; 23 output not written;
-26 input not read; 28 timeout; 35 TLS failed; 47 too many redirects; 52 no answer; 55 not sent; 56 not received;
-60 certificate not trusted; 77 --cacert not read; 92 stream reset; 97 proxy refused; 130 interrupted`
 )
+
+// exitCodes says what they mean, for the help.
+var exitCodes = []struct {
+	code  int
+	means string
+}{
+	{0, "done, whatever the status of the response unless -f is given"},
+	{exitOther, "another failure: an unknown scheme, an invalid request"},
+	{exitUsage, "the command line makes no sense"},
+	{exitURL, "malformed URL"},
+	{exitUnsupported, "this version can't do it"},
+	{exitProxyDNS, "the proxy's name was not resolved"},
+	{exitDNS, "the host's name was not resolved"},
+	{exitConnect, "no connection to any address"},
+	{exitWeirdServer, "the server broke HTTP"},
+	{exitPartial, "the body was cut short"},
+	{exitStatus, "status 400 or above, with -f"},
+	{exitWriteError, "the output was not written"},
+	{exitReadError, "a file to send was not read"},
+	{exitTimeout, "timeout"},
+	{exitTLS, "the TLS handshake failed"},
+	{exitRedirects, "too many redirects"},
+	{exitEmptyReply, "the server closed the connection without an answer"},
+	{exitSend, "the request was not sent"},
+	{exitReceive, "the response was not received"},
+	{exitCertificate, "the server's certificate is not trusted"},
+	{exitCAFile, "the --cacert file was not read"},
+	{exitStreamReset, "the server reset the HTTP/2 stream"},
+	{exitProxyRefused, "the proxy refused"},
+	{exitInterrupted, "interrupted, by Ctrl-C for example"},
+}
 
 // failure is an error of the command's own, with its exit code.
 type failure struct {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/catena-http/catena/chain"
 	"github.com/catena-http/catena/event"
@@ -75,11 +76,30 @@ func (c *command) showWire(ch chain.Chain) (*http.Response, error) {
 		return nil, err
 	}
 	b.Reset()
-	fmt.Fprintf(&b, "< %s %s\n", protoText(resp.Proto), resp.Status)
-	writeFields(&b, "< ", "\n", resp.Proto, ch.Call().RedactedHeader(resp.Header))
+	fmt.Fprintf(&b, "< %s %s\n", protoText(resp.Proto), printable(resp.Status))
+	writeFields(&b, "< ", "\n", resp.Proto, printableHeader(ch.Call().RedactedHeader(resp.Header)))
 	b.WriteString("<\n")
 	c.stderr.Write(b.Bytes())
 	return resp, nil
+}
+
+// printable is a peer's text without what a terminal would take for a command.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
+
+func printableHeader(h http.Header) http.Header {
+	for _, values := range h {
+		for i, value := range values {
+			values[i] = printable(value)
+		}
+	}
+	return h
 }
 
 // connectionText describes a connection in a line.

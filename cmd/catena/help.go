@@ -36,6 +36,9 @@ Several URLs share connections. A switch --NAME is turned off by --no-NAME.
 		}
 		fmt.Fprintf(&b, "  %s\n", f.help)
 	}
-	fmt.Fprintf(&b, "\nExit codes, curl's where curl has one; of several URLs, the first failure's:\n%s\n", exitCodesForHelp)
+	b.WriteString("\nExit codes, curl's where curl has one; of several URLs, the first failure's:\n\n")
+	for _, e := range exitCodes {
+		fmt.Fprintf(&b, "  %3d  %s\n", e.code, e.means)
+	}
 	w.Write(b.Bytes())
 }

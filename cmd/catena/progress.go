@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"net/http"
+	"sync"
 	"time"
 )
 
@@ -13,15 +15,17 @@ const (
 	progressEvery = 200 * time.Millisecond
 )
 
-// progress is the line on a terminal that tells how much of a body has arrived.
-// It belongs to the goroutine that reads the body.
+// progress is the line on a terminal that tells how much of a body was sent or
+// has arrived.
 type progress struct {
-	w      io.Writer
-	total  int64 // negative: unknown
+	w     io.Writer
+	total int64 // negative: unknown
+	began time.Time
+
+	mu     sync.Mutex // guards the fields below: a body may be closed beside a Read
 	done   int64
-	began  time.Time
 	next   time.Time // when it is shown again
-	length int       // of the line shown
+	length int       // of the line shown; 0: none is
 }
 
 // showsProgress reports whether somebody sees the progress and nothing else is
@@ -36,6 +40,8 @@ func newProgress(w io.Writer, total int64) *progress {
 }
 
 func (p *progress) add(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.done += int64(n)
 	if now := time.Now(); !now.Before(p.next) {
 		p.next = now.Add(progressEvery)
@@ -43,6 +49,7 @@ func (p *progress) add(n int) {
 	}
 }
 
+// show prints the line. p.mu is held.
 func (p *progress) show(now time.Time) {
 	line := size(float64(p.done))
 	if p.total > 0 {
@@ -55,10 +62,38 @@ func (p *progress) show(now time.Time) {
 
 // end leaves the last line standing, if there was one.
 func (p *progress) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.length > 0 {
 		p.show(time.Now())
 		fmt.Fprintln(p.w)
+		p.length = 0
 	}
+}
+
+// watchUpload shows the progress of req's body, where somebody sees it. One that
+// is sent again has none.
+func (c *command) watchUpload(req *http.Request) {
+	if req.Body != http.NoBody && !c.options.silent && isTerminal(c.stderr) {
+		req.Body = &watchedBody{req.Body, newProgress(c.stderr, req.ContentLength)}
+	}
+}
+
+// watchedBody is a request's body with its progress.
+type watchedBody struct {
+	io.ReadCloser
+	progress *progress
+}
+
+func (b *watchedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.progress.add(n)
+	return n, err
+}
+
+func (b *watchedBody) Close() error {
+	b.progress.end()
+	return b.ReadCloser.Close()
 }
 
 // size is a number of bytes for people.

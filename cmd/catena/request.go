@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -45,10 +41,14 @@ func (c *command) newRequest(ctx context.Context, raw string) (*http.Request, er
 		return nil, fail(exitOther, err)
 	}
 	c.addHeaders(req)
-	if body != nil {
-		err = body.attach(req)
+	if body == nil {
+		return req, nil
 	}
-	return req, err
+	if err := body.attach(req); err != nil {
+		return nil, err
+	}
+	c.watchUpload(req)
+	return req, nil
 }
 
 // parseURL reads a URL as a user types it: http is the scheme where none is.
@@ -101,6 +101,9 @@ func (c *command) addHeaders(req *http.Request) {
 		case name == "Host":
 			req.Host = f.value
 			continue
+		case name == "Transfer-Encoding" && !f.without:
+			req.TransferEncoding = []string{strings.ToLower(f.value)}
+			continue
 		case f.without && name == "User-Agent":
 			req.Header.Set(name, "") // keeps the library from sending its own
 			continue
@@ -115,46 +118,6 @@ func (c *command) addHeaders(req *http.Request) {
 	}
 }
 
-// content is the data of all -d, joined.
-func (c *command) content() ([]byte, error) {
-	var joined bytes.Buffer
-	for i, d := range c.options.data {
-		if i > 0 {
-			joined.WriteByte('&')
-		}
-		if !d.file {
-			joined.WriteString(d.text)
-			continue
-		}
-		content, err := c.readFile(d.text)
-		if err != nil {
-			return nil, fail(exitReadError, err)
-		}
-		if d.plain {
-			content = slices.DeleteFunc(slices.Clone(content), func(b byte) bool {
-				return b == '\r' || b == '\n' || b == 0
-			})
-		}
-		joined.Write(content)
-	}
-	return joined.Bytes(), nil
-}
-
-func (c *command) readFile(name string) ([]byte, error) {
-	if name != "-" {
-		return os.ReadFile(name)
-	}
-	// Once: a second URL posts the same.
-	if c.input == nil {
-		content, err := io.ReadAll(c.stdin)
-		if err != nil {
-			return nil, fmt.Errorf("read standard input: %w", err)
-		}
-		c.input = append([]byte{}, content...)
-	}
-	return c.input, nil
-}
-
 func (c *command) addQuery(u *url.URL) error {
 	content, err := c.content()
 	if err != nil || len(content) == 0 {
@@ -164,76 +127,5 @@ func (c *command) addQuery(u *url.URL) error {
 		u.RawQuery += "&"
 	}
 	u.RawQuery += string(content)
-	return nil
-}
-
-// dataSource is the body that the -d options make. One file that is sent as it
-// is is not read into memory.
-func (c *command) dataSource() (*source, error) {
-	if d := c.options.data; len(d) == 1 && d[0].file && !d[0].plain && d[0].text != "-" {
-		return fileSource(d[0].text, c.stdin), nil
-	}
-	content, err := c.content()
-	return &source{
-		open: func() (io.ReadCloser, int64, error) {
-			return io.NopCloser(bytes.NewReader(content)), int64(len(content)), nil
-		},
-		again: true,
-	}, err
-}
-
-// source is where a request's body comes from.
-type source struct {
-	open  func() (body io.ReadCloser, size int64, err error) // a negative size is unknown
-	again bool                                               // it can be opened again
-}
-
-// fileSource is a file of that name, or standard input for "-".
-func fileSource(name string, stdin io.Reader) *source {
-	if name == "-" {
-		return &source{open: func() (io.ReadCloser, int64, error) {
-			return io.NopCloser(stdin), -1, nil
-		}}
-	}
-	return &source{
-		open: func() (io.ReadCloser, int64, error) {
-			f, err := os.Open(name)
-			if err != nil {
-				return nil, 0, err
-			}
-			info, err := f.Stat()
-			switch {
-			case err != nil:
-			case info.IsDir():
-				err = fmt.Errorf("%s is a folder", name)
-			case !info.Mode().IsRegular():
-				return f, -1, nil
-			default:
-				return f, info.Size(), nil
-			}
-			f.Close()
-			return nil, 0, err
-		},
-		again: true,
-	}
-}
-
-// attach makes s the body of req.
-func (s *source) attach(req *http.Request) error {
-	body, size, err := s.open()
-	if err != nil {
-		return fail(exitReadError, err)
-	}
-	if size == 0 {
-		body.Close()
-		body = http.NoBody
-	}
-	req.Body, req.ContentLength = body, size
-	if size == 0 || s.again && size > 0 {
-		req.GetBody = func() (io.ReadCloser, error) {
-			again, _, err := s.open()
-			return again, err
-		}
-	}
 	return nil
 }

@@ -27,8 +27,13 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 		fmt.Fprintf(w, "%s: %s\n", name, strings.Join(r.Header[name], ", "))
 	}
+	if len(r.TransferEncoding) > 0 {
+		fmt.Fprintf(w, "Transfer: %s\n", strings.Join(r.TransferEncoding, ", "))
+	}
 	fmt.Fprintf(w, "\n%s", body)
 }
+
+func echoHost(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Host) }
 
 func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	t.Helper()
@@ -83,7 +88,9 @@ func TestRequests(t *testing.T) {
 		{"upload by another method", "/up", "", []string{"-X", "POST", "-T", lines},
 			"POST /up\nAccept: */*\nContent-Length: 7\n" + agent + "\na\r\nb\x00\xff\n"},
 		{"upload of standard input", "/up/", "some", []string{"-T", "-"},
-			"PUT /up/\nAccept: */*\n" + agent + "\nsome"},
+			"PUT /up/\nAccept: */*\n" + agent + "Transfer: chunked\n\nsome"},
+		{"chunked", "/", "", []string{"-d", "abc", "-H", "Transfer-Encoding: Chunked"},
+			"POST /\nAccept: */*\n" + form + agent + "Transfer: chunked\n\nabc"},
 		{"headers", "/", "", []string{"-H", "X-A: 1", "-H", "x-a: 2", "-H", "X-Empty;", "-H", "Accept:", "-H", "User-Agent: me"},
 			"GET /\nUser-Agent: me\nX-A: 1, 2\nX-Empty: \n\n"},
 		{"no user agent", "/", "", []string{"-A", ""}, "GET /\nAccept: */*\n\n"},
@@ -105,7 +112,7 @@ func TestRequests(t *testing.T) {
 }
 
 func TestHost(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Host) })
+	s := serve(t, echoHost)
 	got := catenaRun(t, "", "-H", "Host: other.test", strings.TrimPrefix(s.URL, "http://"))
 	if got.code != 0 || got.stdout != "other.test" {
 		t.Errorf("%+v", got)
@@ -194,6 +201,18 @@ func TestSharedConnection(t *testing.T) {
 	}
 	if got.stderr != "catena: (22) the server answered 404 Not Found\n" {
 		t.Errorf("errors %q", got.stderr)
+	}
+}
+
+// TestFirstFailure: of several failures the first decides the exit code.
+func TestFirstFailure(t *testing.T) {
+	s := serve(t, http.NotFound)
+	refused := "http://" + closedPort(t)
+	if got := catenaRun(t, "", "-f", s.URL, refused); got.code != exitStatus || strings.Count(got.stderr, "\n") != 2 {
+		t.Errorf("%+v, want exit code %d and two errors", got, exitStatus)
+	}
+	if got := catenaRun(t, "", "-f", refused, s.URL); got.code != exitConnect {
+		t.Errorf("%+v, want exit code %d", got, exitConnect)
 	}
 }
 

@@ -33,7 +33,7 @@ func (c *command) transfer(ctx context.Context, n int, raw string) error {
 	}
 	defer resp.Body.Close()
 	if c.options.fail && resp.StatusCode >= 400 {
-		return fail(exitStatus, fmt.Errorf("the server answered %s", resp.Status))
+		return fail(exitStatus, fmt.Errorf("the server answered %s", printable(resp.Status)))
 	}
 	return c.save(n, resp)
 }

@@ -83,8 +83,9 @@ func NewConn(nc net.Conn, secure bool) *Conn {
 }
 
 // Begin starts an exchange on its terms. Header bounds that are not positive
-// mean the defaults: 256 KiB and 1000 fields. Deadlines that others have set on
-// the connection since the last exchange are replaced when ours are due.
+// mean the defaults: 256 KiB and 1000 fields. The deadlines
+// on the connection are ours from NewConn on: whoever moves one between exchanges
+// puts it back.
 func (c *Conn) Begin(x wire.Exchange) {
 	if x.MaxHeaderBytes <= 0 {
 		x.MaxHeaderBytes = defaultMaxHeaderBytes
@@ -105,29 +106,21 @@ func (c *Conn) Begin(x wire.Exchange) {
 	c.request = requestIdle
 	c.interrupted = false
 	c.readFixed = false
-	c.readLimit, c.writeLimit = deadline{}, deadline{}
 }
 
 // End ends the exchange, however far it came, and gives the buffers back. A body
 // that is still open fails from now on. What Reusable, Written and KeepAlive say
-// stays until the next Begin. A reusable connection is left without a read
-// deadline, so that the idle connection can be examined.
+// stays until the next Begin. An idle connection may be left with a
+// deadline that passes: the next exchange moves it when it is due.
 func (c *Conn) End() {
 	if c.body != nil {
 		c.body.abandon(errBodyAbandoned)
 	}
-	reusable := c.Reusable()
-	if !reusable {
+	if !c.Reusable() {
 		c.spoiled = true
 	}
 	c.in.release()
 	c.releaseOut()
-
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if reusable && c.readLimit.isSet() {
-		c.setReadDeadline(time.Time{})
-	}
 }
 
 // Written reports whether the peer may have seen anything of this exchange's

@@ -107,29 +107,29 @@ func TestSizeOfAnIdleConn(t *testing.T) {
 }
 
 // An idle connection has no deadline in its way when it is examined.
-func TestIdleHasNoReadDeadline(t *testing.T) {
-	nc := answering("HTTP/1.1 204 No Content\r\n\r\n")
+// Exchanges that follow each other closely share one deadline each way.
+func TestDeadlinesOutliveTheExchange(t *testing.T) {
+	nc := answering("")
 	c := http1.NewConn(nc, false)
-	c.Begin(wire.Exchange{ReadTimeout: time.Minute})
-	c.WriteRequestHeaders(newRequest(t, "GET", "http://h/"), 0)
-	c.FinishRequest(nil)
-	if nc.readDeadline.IsZero() {
-		t.Error("the head has no deadline")
+	for range 10 {
+		nc.in = []byte("HTTP/1.1 204 No Content\r\n\r\n")
+		c.Begin(wire.Exchange{ReadTimeout: time.Hour, WriteTimeout: time.Hour})
+		c.WriteRequestHeaders(newRequest(t, "GET", "http://h/"), 0)
+		c.FinishRequest(nil)
+		final(t, c)
+		c.End()
 	}
-	final(t, c)
-	c.End()
-	if !nc.readDeadline.IsZero() {
-		t.Error("the idle connection has one")
+	if nc.deadlines != 2 {
+		t.Errorf("%d deadlines were set, want one for reading and one for writing", nc.deadlines)
 	}
 }
 
-// Deadlines that others leave on the idle connection do not reach the exchange.
-func TestDeadlinesOfOthers(t *testing.T) {
+// A deadline of one exchange does not reach the next one with other timeouts.
+func TestDeadlinesFollowTheTimeouts(t *testing.T) {
 	nc := answering("")
 	c := http1.NewConn(nc, false)
 	for _, timeout := range []time.Duration{time.Minute, 0, time.Minute, 0} {
 		nc.in = []byte("HTTP/1.1 204 No Content\r\n\r\n")
-		nc.SetDeadline(time.Unix(1, 0))
 		c.Begin(wire.Exchange{ReadTimeout: timeout, WriteTimeout: timeout})
 		c.WriteRequestHeaders(newRequest(t, "GET", "http://h/"), 0)
 		c.FinishRequest(nil)

@@ -1,6 +1,7 @@
 package http2
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -56,6 +57,9 @@ type Conn struct {
 	start    time.Time
 	lastRead atomic.Int64
 
+	// settled is closed when the server's SETTINGS are there, or never will be.
+	settled chan struct{}
+
 	shutOnce sync.Once
 	shutErr  error
 
@@ -68,7 +72,6 @@ type Conn struct {
 	limited               bool        // by the server's word
 	greeted               bool        // SETTINGS are there
 	timer                 *time.Timer // of SettingsTimeout; nil: none, or over
-	waiting               []*waiter   // for SETTINGS
 	connect               bool        // SETTINGS_ENABLE_CONNECT_PROTOCOL came
 	lastOpened            uint32
 	// why is set when the connection is retired, failure when it is broken or
@@ -88,7 +91,7 @@ type Conn struct {
 // NewConn takes nc over, writes the preface and SETTINGS to it and starts to
 // read. On an error nc is closed. It waits for these writes, for no answer.
 func NewConn(nc net.Conn, opts Options) (*Conn, error) {
-	c := &Conn{opts: opts.withDefaults(), nc: nc, limit: assumedStreams, start: time.Now()}
+	c := &Conn{opts: opts.withDefaults(), nc: nc, limit: assumedStreams, start: time.Now(), settled: make(chan struct{})}
 	c.streams = make(map[uint32]*Stream)
 	c.maxFrame.Store(maxFrameLen)
 	c.send = sendWindow{conn: defaultWindow, initial: defaultWindow}
@@ -122,6 +125,25 @@ func (c *Conn) Reserve() bool {
 	}
 	c.reserved++
 	return true
+}
+
+// Confirm waits for the server's SETTINGS and reports whether a reservation holds:
+// before them more slots may be handed out than the server turns out to allow.
+// One that does not hold is given back. At ctx's end it is left as it is, for
+// whoever goes on with it to fail.
+func (c *Conn) Confirm(ctx context.Context) bool {
+	select {
+	case <-c.settled:
+	case <-ctx.Done():
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.why == nil && c.reserved+c.open <= c.limit {
+		return true
+	}
+	c.reserved = max(c.reserved-1, 0)
+	return false
 }
 
 // Unreserve gives back a reservation that no NewStream has used.
@@ -211,16 +233,10 @@ func (c *Conn) awaitSettings(s *Stream, dl *deadline) error {
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	settled := c.greeted || c.why != nil
-	if !settled {
-		c.waiting = append(c.waiting, w)
+	select {
+	case <-c.settled:
+	case <-w.ch:
 	}
-	c.mu.Unlock()
-	if settled {
-		return nil
-	}
-	<-w.ch
 	return nil
 }
 

@@ -35,8 +35,10 @@ func TestReserve(t *testing.T) {
 		head(t, s)
 		s.End()
 		s.End()
-		if !p.client.Reserve() || !p.client.Reserve() || p.client.Reserve() {
-			t.Fatal("two slots should be free")
+		for i, want := range []bool{true, true, false} {
+			if got := p.client.Reserve(); got != want {
+				t.Fatalf("reservation %d: %v, want %v", i+1, got, want)
+			}
 		}
 		p.write(func() error { return p.fr.WriteSettings(limit(3)) })
 		synctest.Wait()

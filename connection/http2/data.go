@@ -63,7 +63,7 @@ func (in *reader) beginData(h frameHeader) error {
 		s = nil
 	}
 	if s == nil {
-		c.credit(int64(h.length), true)
+		c.dropped(int64(h.length))
 	} else if h.length > content {
 		c.credit(int64(h.length-content), false)
 	}
@@ -105,7 +105,7 @@ func (in *reader) deliver(s *Stream, n int) {
 	s.mu.Lock()
 	if s.cause != nil {
 		s.mu.Unlock()
-		c.credit(int64(n), true)
+		c.dropped(int64(n))
 		return
 	}
 	defer s.mu.Unlock()

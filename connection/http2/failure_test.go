@@ -42,6 +42,8 @@ func TestFailureBeforeHead(t *testing.T) {
 			verdict{Kind: "unprocessed", Shutdown: true, Written: true}, "did not process the request: it sent GOAWAY NO_ERROR"},
 		"goaway below, with a code": {func(p *peer, id uint32) { p.goAway(0, xhttp2.ErrCodeEnhanceYourCalm, "too many pings") },
 			verdict{Kind: "unprocessed", Shutdown: true, Written: true}, `GOAWAY ENHANCE_YOUR_CALM "too many pings"`},
+		"goaway below, then above": {func(p *peer, id uint32) { p.goAway(0, xhttp2.ErrCodeNo, ""); p.goAway(9, xhttp2.ErrCodeNo, "") },
+			verdict{Kind: "unprocessed", Shutdown: true, Written: true}, "did not process"},
 		"goaway above, then close": {func(p *peer, id uint32) { p.goAway(id, xhttp2.ErrCodeInternal, "oops"); p.nc.Close() },
 			verdict{Kind: "unexpected EOF", Written: true}, `closed the connection after GOAWAY INTERNAL_ERROR "oops"`},
 		"close": {func(p *peer, id uint32) { p.nc.Close() },

@@ -54,14 +54,30 @@ type sendWindow struct {
 	blocked []*Stream
 }
 
-// credit gives n bytes of bodies that were taken or dropped back to the
-// connection's window.
+// credit gives n bytes of bodies that were read back to the connection's window.
 func (c *Conn) credit(n int64, urgent bool) {
 	if n == 0 {
 		return
 	}
 	c.mu.Lock()
 	grant := c.receive.taken(n, urgent)
+	c.mu.Unlock()
+	if grant > 0 {
+		c.out.windowUpdate(0, grant)
+	}
+}
+
+// dropped is credit for bytes that nobody will read: they do not wait for more.
+func (c *Conn) dropped(n int64) {
+	if n == 0 {
+		return
+	}
+	c.mu.Lock()
+	c.receive.unsent += n
+	grant := int64(0)
+	if c.receive.unsent >= min(leastUpdate, c.receive.avail) {
+		grant = c.receive.grant(0)
+	}
 	c.mu.Unlock()
 	if grant > 0 {
 		c.out.windowUpdate(0, grant)

@@ -61,3 +61,10 @@ func (c *Conn) goneAway(g goAway) {
 	}
 	c.retire(fmt.Errorf("the server sent %v", g))
 }
+
+// GoneAway reports whether the server sent a GOAWAY.
+func (c *Conn) GoneAway() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.bye != nil
+}

@@ -201,18 +201,19 @@ func TestInterimHeads(t *testing.T) {
 }
 
 func TestInterimFlood(t *testing.T) {
-	for name, fields := range map[string][]string{
-		"many":  {":status", "103"},
-		"large": {":status", "103", "x-a", strings.Repeat("x", 100<<10)},
-	} {
+	tests := map[string]struct {
+		heads  int
+		fields []string
+	}{
+		"many":  {101, []string{":status", "103"}},
+		"large": {3, []string{":status", "103", "x-a", strings.Repeat("x", 100<<10)}},
+	}
+	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := newPeer(t, http2.Options{})
 			s, id := p.get()
-			for range 101 {
-				p.write(func() error {
-					block := p.block(fields...)
-					return p.inFrames(id, block)
-				})
+			for range tt.heads {
+				p.write(func() error { return p.inFrames(id, p.block(tt.fields...)) })
 			}
 			p.reset(id)
 			_, err := s.ReadResponseHeaders(nil)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +38,7 @@ type peer struct {
 	client *http2.Conn
 	frames chan seen // without SETTINGS, WINDOW_UPDATE and PING
 	pings  chan struct{}
+	credit atomic.Int64 // what the client gave to the connection's window
 	// settled is closed when the client has acknowledged SETTINGS.
 	settled chan struct{}
 
@@ -115,6 +117,11 @@ func (p *peer) run() {
 			s.code = f.ErrCode
 		case *xhttp2.GoAwayFrame:
 			s.code = f.ErrCode
+		case *xhttp2.WindowUpdateFrame:
+			if f.StreamID == 0 {
+				p.credit.Add(int64(f.Increment))
+			}
+			continue
 		case *xhttp2.SettingsFrame:
 			if f.IsAck() {
 				settle.Do(func() { close(p.settled) })

@@ -65,7 +65,9 @@ func (s *Stream) headLocked(b *headerBlock, fields *fieldList) (int, *wire.Proto
 		return 0, malformed("END_STREAM with an interim head")
 	case code < 200:
 		if len(s.interim) == maxInterim || s.interimSize+h.size > s.c.opts.MaxHeaderBytes {
-			return 0, wire.Protocolf("more interim responses than were asked for: %d wait to be read", len(s.interim))
+			err := wire.Protocolf("%d interim responses wait to be read", len(s.interim))
+			err.Err = wire.ErrTooManyInterim
+			return 0, err
 		}
 		s.interim = append(s.interim, h)
 		s.interimSize += h.size

@@ -53,7 +53,7 @@ func (c *Conn) retire(why error) {
 	c.why = why
 	told := c.retired
 	c.retired = nil
-	c.wakeWaitingLocked()
+	c.settleLocked()
 	idle := c.open == 0
 	c.mu.Unlock()
 	for _, f := range told {

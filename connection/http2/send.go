@@ -332,14 +332,17 @@ func (s *Stream) requestSent() {
 }
 
 // AbortRequest leaves the body unfinished. The server never sees an end of it.
-// Without a response so far, or where the body itself failed, the stream is
-// reset at once; otherwise the response may still be read, and the stream is
+// Without a response or a failure so far, or where the body itself failed, the
+// stream is reset at once; otherwise the response may still be read, and the stream is
 // reset afterwards.
 func (s *Stream) AbortRequest() {
+	s.mu.Lock()
+	answered := s.hasFinal || s.failure != nil
+	s.mu.Unlock()
 	switch {
 	case s.bodyErr != nil:
 		s.fail(s.bodyErr)
-	case !s.headed():
+	case !answered:
 		s.fail(errUnfinished)
 	case s.open:
 		s.InterruptWrite()

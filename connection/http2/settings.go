@@ -98,14 +98,16 @@ func (c *Conn) endSettingsLocked() {
 		c.timer.Stop()
 		c.timer = nil
 	}
-	c.wakeWaitingLocked()
+	c.settleLocked()
 }
 
-func (c *Conn) wakeWaitingLocked() {
-	for _, w := range c.waiting {
-		w.wake()
+// settleLocked lets go who waits for SETTINGS.
+func (c *Conn) settleLocked() {
+	select {
+	case <-c.settled:
+	default:
+		close(c.settled)
 	}
-	c.waiting = nil
 }
 
 func (c *Conn) settingsLate(after time.Duration) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"sync"
 	"sync/atomic"
 
@@ -152,7 +151,7 @@ func (s *Stream) fail(cause error) {
 		s.c.forget(s)
 		s.c.out.reset(s.id, xhttp2.ErrCodeCancel)
 	}
-	s.c.credit(dropped, true)
+	s.c.dropped(dropped)
 }
 
 // closeLocked notes that nothing more is sent or wanted. It reports whether the
@@ -290,7 +289,7 @@ func (s *Stream) writerWait(dl *deadline) (*waiter, error) {
 		return nil, err
 	}
 	if dl.over(w, s.x.WriteTimeout) {
-		s.fail(fmt.Errorf("the request could not be written in %v: %w", s.x.WriteTimeout, os.ErrDeadlineExceeded))
+		s.fail(fmt.Errorf("the request could not be written in %v: %w", s.x.WriteTimeout, wire.ErrWriteTimeout))
 		return nil, s.mayWrite()
 	}
 	return w, nil

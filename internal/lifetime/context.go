@@ -51,7 +51,7 @@ func (c *Context) Watch() {
 	if c.parent.Done() == nil {
 		return
 	}
-	stop := context.AfterFunc(c.parent, func() { c.end(c.parent.Err(), causeOf(c.parent)) })
+	stop := context.AfterFunc(c.parent, func() { c.end(c.parent.Err(), Cause(c.parent)) })
 	c.mu.Lock()
 	c.stopParent = stop
 	ended := c.err != nil
@@ -99,7 +99,7 @@ func (c *Context) end(err, cause error) bool {
 	// Err may have shown the end of the caller's context to somebody before the
 	// news came here; it must not change its mind.
 	if theirs := c.parent.Err(); theirs != nil {
-		err, cause = theirs, causeOf(c.parent)
+		err, cause = theirs, Cause(c.parent) // perhaps another client's call
 	}
 	c.mu.Lock()
 	if c.err != nil {

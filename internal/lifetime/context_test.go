@@ -65,7 +65,7 @@ func TestContextLives(t *testing.T) {
 	if got := c.Value(testKey("nobody's")); got != nil {
 		t.Errorf("a value that nobody set: %v", got)
 	}
-	if c.Done() != c.Done() {
+	if first, again := c.Done(), c.Done(); first != again {
 		t.Error("Done changes its mind")
 	}
 }

@@ -6,7 +6,9 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"time"
 )
 
@@ -26,6 +28,11 @@ type Exchange struct {
 	// a plain HTTP proxy expects (RFC 9112 3.2.2). HTTP/2 ignores it.
 	AbsoluteForm bool
 }
+
+// ErrWriteTimeout is what a codec that reads and writes at the same time fails
+// with, on the reading side too, where its write timeout passed. It is an
+// os.ErrDeadlineExceeded.
+var ErrWriteTimeout = fmt.Errorf("write: %w", os.ErrDeadlineExceeded)
 
 // ProtocolError says that the peer broke HTTP. The exchange is never retried
 // on it and an HTTP/1.1 connection is not used again.
@@ -50,6 +57,10 @@ func (e *ProtocolError) Unwrap() error { return e.Err }
 func Protocolf(format string, args ...any) *ProtocolError {
 	return &ProtocolError{Reason: fmt.Sprintf(format, args...)}
 }
+
+// ErrTooManyInterim is part of the ProtocolError of a response that never comes for
+// interim ones.
+var ErrTooManyInterim = errors.New("too many interim responses")
 
 // RequestBodyError says that the request's own body could not be sent: its Read
 // failed, or it was longer or shorter than the request declared. The connection

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"fmt"
 	"net/http"
 	"sync"
 
@@ -27,7 +28,7 @@ func (q *interim) put(resp *http.Response, maxBytes int) error {
 	defer q.mu.Unlock()
 	_, n := headerSize(resp.Header)
 	if len(q.heads) == maxInterim || q.bytes+n > maxBytes {
-		return wire.Protocolf("more interim responses than were asked for: %d wait to be read", len(q.heads))
+		return &wire.ProtocolError{Reason: fmt.Sprintf("%d interim responses wait to be read", len(q.heads)), Err: wire.ErrTooManyInterim}
 	}
 	q.heads, q.bytes = append(q.heads, resp), q.bytes+n
 	select {

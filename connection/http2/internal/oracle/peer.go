@@ -75,6 +75,13 @@ func (c *Conn) goneAway(g goAway) {
 	c.retire(fmt.Errorf("the server sent %v", g))
 }
 
+// GoneAway reports whether the server sent a GOAWAY.
+func (c *Conn) GoneAway() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.bye != nil
+}
+
 // spared reports whether the server's GOAWAY says that stream id was not
 // processed, and with which words.
 func (c *Conn) spared(id uint32) (goAway, bool) {

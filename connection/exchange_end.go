@@ -1,0 +1,47 @@
+package connection
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"net/http"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/catena-http/catena/event"
+)
+
+// whyNotReusable is why no exchange may follow one that came to a good end.
+func (x *Exchange) whyNotReusable() event.Reason {
+	if x.lastOf == event.ReasonNotReusable && x.reading.Load() == bodyClosed && x.bodyErr != io.EOF {
+		return event.ReasonUnreadBody
+	}
+	return x.lastOf
+}
+
+// asksForClose reports whether req wants its connection closed behind it.
+func asksForClose(req *http.Request) bool {
+	return req.Close || httpguts.HeaderValuesContainsToken(req.Header["Connection"], "close")
+}
+
+var errAbandoned = errors.New("the exchange was given up")
+
+// endEvents ends what was announced and has had no end: an interceptor failed,
+// panicked or lost the body, or the request's body panicked.
+func (x *Exchange) endEvents() {
+	if x.sending {
+		x.requestFailed(errAbandoned)
+	}
+	switch {
+	case x.out != nil:
+		if state := x.reading.Swap(bodyClosed); state != bodyEnded && state != bodyClosed {
+			x.bodyBegins()
+			x.listener().ResponseBodyEnd(x.call(), x.received)
+		}
+	case x.gaveUp:
+	case x.heard:
+		x.responseFailed(cmp.Or(x.failed, errAbandoned))
+	case !x.sentAt.IsZero() && x.failed == nil:
+		x.responseFailed(errAbandoned)
+	}
+}
