@@ -175,12 +175,13 @@ func (s *Stream) dropLocked() int64 {
 }
 
 // beginData takes the header of a frame of DATA: total bytes of window, content
-// bytes of body. It reports whether the stream wants the content.
-func (s *Stream) beginData(total, content int) bool {
+// bytes of body. It returns how many of them the stream wants; less than 0: it
+// does not want the frame. err is for after them.
+func (s *Stream) beginData(total, content int) (want int, late *wire.ProtocolError) {
 	s.mu.Lock()
 	if s.cause != nil || s.closed {
 		s.mu.Unlock()
-		return false
+		return -1, nil
 	}
 	var err *wire.ProtocolError
 	code := xhttp2.ErrCodeProtocol
@@ -195,20 +196,23 @@ func (s *Stream) beginData(total, content int) bool {
 		err = broken(code, "DATA after the end of the stream")
 	case s.bodiless && content > 0:
 		err = wire.Protocolf("content in a response to %s with status %d, which has none", s.method, s.final.code)
-	case s.rest >= 0 && int64(content) > s.rest:
-		err = wire.Protocolf("the response is longer than its content-length")
 	default:
+		want = content
+		if s.rest >= 0 && int64(content) > s.rest {
+			want = int(s.rest)
+			late = wire.Protocolf("the response is longer than its content-length")
+		}
 		if s.rest > 0 {
-			s.rest -= int64(content)
+			s.rest -= int64(want)
 		}
 		// Padding is nobody's to read.
-		s.window.unsent += int64(total - content)
+		s.window.unsent += int64(total - want)
 		s.mu.Unlock()
-		return true
+		return want, late
 	}
 	s.mu.Unlock()
 	s.violated(code, err)
-	return false
+	return -1, nil
 }
 
 // shortOf is the error of a body that ended n bytes too early.

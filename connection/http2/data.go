@@ -1,6 +1,7 @@
 package http2
 
 import (
+	"github.com/catena-http/catena/internal/wire"
 	xhttp2 "golang.org/x/net/http2"
 )
 
@@ -18,8 +19,9 @@ const (
 // dataFrame is a frame of DATA whose payload is being read.
 type dataFrame struct {
 	s         *Stream // nil: nobody wants it
-	left, pad int     // bytes to come, and how many of them are padding
+	left, pad int     // bytes to come, and how many of them nobody wants
 	end       bool
+	late      *wire.ProtocolError // what is wrong with it, for after its content
 }
 
 // beginData reads the header of a frame of DATA (RFC 9113 6.1).
@@ -59,15 +61,15 @@ func (in *reader) beginData(h frameHeader) error {
 		in.idle.fillUp()
 	}
 	in.touch(s)
-	if s != nil && !s.beginData(h.length, content) {
-		s = nil
+	want, late := -1, (*wire.ProtocolError)(nil)
+	if s != nil {
+		want, late = s.beginData(h.length, content)
 	}
-	if s == nil {
-		c.dropped(int64(h.length))
-	} else if h.length > content {
-		c.credit(int64(h.length-content), false)
+	if want < 0 {
+		s, want = nil, 0
 	}
-	in.data = dataFrame{s: s, left: left, pad: pad, end: end}
+	c.dropped(int64(h.length - want))
+	in.data = dataFrame{s: s, left: left, pad: left - want, end: end, late: late}
 	if left == 0 {
 		in.endData()
 	}
@@ -93,10 +95,15 @@ func (in *reader) readData() error {
 }
 
 func (in *reader) endData() {
-	if in.data.end && in.data.s != nil {
-		in.data.s.ended()
-	}
+	d := in.data
 	in.data = dataFrame{}
+	switch {
+	case d.s == nil:
+	case d.late != nil:
+		d.s.violated(xhttp2.ErrCodeProtocol, d.late)
+	case d.end:
+		d.s.ended()
+	}
 }
 
 // deliver gives the next n bytes to s, in place where that is no waste.

@@ -90,11 +90,10 @@ func (s *Stream) Write(p []byte) (int, error) {
 	if len(p) <= joined {
 		return s.writePieces(p, s.join)
 	}
-	buf := newBulk(int64(len(p)))
-	defer buf.free()
 	sent := 0
 	for sent < len(p) {
-		n, err := s.writeBulk(*buf, copy(buf.body(), p[sent:]))
+		buf := newBulk(int64(len(p)))
+		n, err := s.writeBulk(buf, copy(buf.body(), p[sent:]))
 		sent += n
 		if err != nil {
 			return sent, err
@@ -133,11 +132,13 @@ func (s *Stream) writePieces(p []byte, send func(p []byte) error) (int, error) {
 	return sent, nil
 }
 
-// writeBulk sends the first n bytes of buf's body.
-func (s *Stream) writeBulk(buf bulk, n int) (int, error) {
+// writeBulk sends the first n bytes of buf's body, and frees buf. It does not
+// wait for the last piece to be written.
+func (s *Stream) writeBulk(buf *bulk, n int) (int, error) {
 	at := burstRoom
 	return s.writePieces(buf.body()[:n], func(p []byte) error {
-		err := s.c.out.burst(s, buf, at, len(p))
+		last := at+len(p) == burstRoom+n
+		err := s.c.out.burst(s, buf, at, len(p), last)
 		at += len(p)
 		return err
 	})
@@ -151,8 +152,7 @@ func (s *Stream) join(p []byte) error {
 	if len(w.pending) > fullBatch {
 		w.mu.Unlock()
 		buf := newBulk(joined)
-		defer buf.free()
-		return w.burst(s, *buf, burstRoom, copy(buf.body(), p))
+		return w.burst(s, buf, burstRoom, copy(buf.body(), p), true)
 	}
 	for limit := int(s.c.maxFrame.Load()); len(p) > 0; {
 		n := min(len(p), limit)
@@ -169,23 +169,60 @@ func (s *Stream) join(p []byte) error {
 	}
 	s.held.Store(false)
 	if w.joinLocked() {
-		return w.lead(s)
+		go w.leadAlone()
 	}
 	return nil
 }
 
-// burst writes the batch and then the n bytes at at in buf.
-func (w *writer) burst(s *Stream, buf bulk, at, n int) error {
+// burst has the batch and then the n bytes at at in buf written, by a goroutine
+// that ends with the write. There is one of a stream at a time. With last it
+// frees buf. One that fails leaves buf to the garbage collector.
+func (w *writer) burst(s *Stream, buf *bulk, at, n int, last bool) error {
+	if err := s.awaitBurst(); err != nil {
+		return err
+	}
 	if err := w.acquire(s); err != nil {
 		return err
 	}
-	defer w.yield()
+	if w.torn.Load() {
+		w.yield()
+		return w.c.reason()
+	}
 	s.held.Store(false)
 	w.sentData.Add(1)
-	if err := w.writePending(); err != nil {
-		return err
+	batch := w.takePending()
+	frames := buf.frame(at, n, int(w.c.maxFrame.Load()), s.id)
+	s.bursting.Store(true)
+	done := s.writeWaiter()
+	go func() {
+		err := w.write(batch)
+		if err == nil {
+			err = w.write(frames)
+		}
+		w.yield()
+		if last {
+			buf.free()
+		}
+		s.bursting.Store(false)
+		done.wake()
+	}()
+	return nil
+}
+
+// awaitBurst waits until the last burst of s is written.
+func (s *Stream) awaitBurst() error {
+	w := &s.c.out
+	wait := writeWait{progress: w.progress.Load()}
+	for s.bursting.Load() {
+		park, err := s.writerWait(wait.again(w))
+		if err != nil {
+			return err
+		}
+		if s.bursting.Load() {
+			<-park.ch
+		}
 	}
-	return w.write(buf.frame(at, n, int(w.c.maxFrame.Load()), s.id))
+	return nil
 }
 
 // badBody ends the stream for an error of the request's own body.
@@ -199,8 +236,6 @@ func (s *Stream) badBody(err error) error {
 // *wire.RequestBodyError, one of the stream's as Write returns it.
 func (s *Stream) ReadFrom(r io.Reader) (int64, error) {
 	size := s.size
-	buf := newBulk(size)
-	defer func() { buf.free() }()
 	var sent int64
 	for {
 		if size < 0 || size > joined {
@@ -209,13 +244,12 @@ func (s *Stream) ReadFrom(r io.Reader) (int64, error) {
 				return sent, err
 			}
 		}
+		buf := newBulk(size)
 		n, err := r.Read(buf.body())
-		if n > 0 {
-			w, werr := s.writeRead(*buf, n)
-			sent += int64(w)
-			if werr != nil {
-				return sent, werr
-			}
+		w, werr := s.writeRead(buf, n)
+		sent += int64(w)
+		if werr != nil {
+			return sent, werr
 		}
 		if err == io.EOF {
 			return sent, nil
@@ -225,16 +259,15 @@ func (s *Stream) ReadFrom(r io.Reader) (int64, error) {
 			return sent, s.bodyErr
 		}
 		if n == joined && size < 0 {
-			// It comes faster than it goes: take more at a time.
-			buf.free()
-			buf, size = newBulk(burst), burst
+			size = burst // it comes faster than it goes: take more at a time
 		}
 	}
 }
 
-// writeRead sends n bytes that were read into buf.
-func (s *Stream) writeRead(buf bulk, n int) (int, error) {
+// writeRead sends n bytes that were read into buf, and frees buf.
+func (s *Stream) writeRead(buf *bulk, n int) (int, error) {
 	if n <= joined {
+		defer buf.free()
 		return s.Write(buf.body()[:n])
 	}
 	if err := s.fits(n); err != nil {
@@ -281,6 +314,9 @@ func (s *Stream) FinishRequest(trailer http.Header) error {
 		return s.badBody(err)
 	}
 	if err := s.mayWrite(); err != nil {
+		return err
+	}
+	if err := s.awaitBurst(); err != nil {
 		return err
 	}
 	s.open = false

@@ -41,6 +41,8 @@ type Stream struct {
 	// leads. batch is the one of the HEADERS.
 	held  atomic.Bool
 	batch atomic.Uint64
+	// bursting is true while a goroutine writes a piece of the body.
+	bursting atomic.Bool
 
 	// Guarded by Conn.mu.
 	sendWindow int64
@@ -275,16 +277,21 @@ func (s *Stream) mayWrite() error {
 	return s.refusal
 }
 
+// writeWaiter is what parks the request's side.
+func (s *Stream) writeWaiter() *waiter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.w == nil {
+		s.w = newWaiter()
+	}
+	return s.w
+}
+
 // writerWait prepares a wait of the request's side and returns what to wait on;
 // an error where there is nothing to wait for any more. After the write timeout
 // the stream is ended.
 func (s *Stream) writerWait(dl *deadline) (*waiter, error) {
-	s.mu.Lock()
-	if s.w == nil {
-		s.w = newWaiter()
-	}
-	w := s.w
-	s.mu.Unlock()
+	w := s.writeWaiter()
 	if err := s.mayWrite(); err != nil {
 		return nil, err
 	}

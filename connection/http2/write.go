@@ -22,8 +22,10 @@ const (
 	fullBatch = 64 << 10
 	// keptBuffer is the largest buffer that is kept for the next batch.
 	keptBuffer = 8 << 10
-	// writeStep is how much is written under one deadline.
-	writeStep = 64 << 10
+	// writeStep is how much is written under one deadline; over TLS it is a
+	// record, because that layer can not go on after a deadline.
+	writeStep  = 128 << 10
+	secureStep = 16 << 10
 	// farewell bounds the write of the last GOAWAY: it is a courtesy.
 	farewell = 50 * time.Millisecond
 )
@@ -36,9 +38,12 @@ var errStuck = errors.New("the server took no data")
 // the first frame is the batch's leader: it waits until the socket is free and
 // writes what the batch has become by then. The others have nothing to wait for.
 // So callers that write at the same time share a write, and none of them writes
-// for others for longer than one batch. What the reading goroutine and
-// cancellations have to say is led by a goroutine that ends with the write: they
-// never wait for the socket.
+// for others for longer than one batch.
+//
+// A write under way can not be taken back, so a caller makes only those that will
+// hardly block: of heads, and of the end of a request. Bodies, of which a socket
+// takes no more than the network does, and what the reading goroutine and
+// cancellations have to say, are written by a goroutine that ends with the write.
 type writer struct {
 	c *Conn
 	// token is the right to write to the socket: who has put one in has it.
@@ -47,6 +52,8 @@ type writer struct {
 	torn atomic.Bool
 	// begun is the newest batch of which a write has begun.
 	begun atomic.Uint64
+	// progress counts the bytes that the socket took.
+	progress atomic.Uint64
 	// sentData counts what was sent of bodies.
 	sentData atomic.Uint64
 
@@ -84,16 +91,17 @@ func (w *writer) open(b []byte) error {
 	return w.write(b)
 }
 
-// acquire waits for the token, as long as s may write.
+// acquire waits for the token, as long as s may write. The write timeout counts
+// from the last time that the socket took something.
 func (w *writer) acquire(s *Stream) error {
 	select {
 	case w.token <- struct{}{}:
 		return nil
 	default:
 	}
-	var dl deadline
+	wait := writeWait{progress: w.progress.Load()}
 	for {
-		park, err := s.writerWait(&dl)
+		park, err := s.writerWait(wait.again(w))
 		if err != nil {
 			return err
 		}
@@ -103,6 +111,21 @@ func (w *writer) acquire(s *Stream) error {
 		case <-park.ch:
 		}
 	}
+}
+
+// writeWait is a wait for the socket.
+type writeWait struct {
+	deadline
+	progress uint64
+}
+
+// again returns the deadline, which begins anew if the socket has taken
+// something meanwhile.
+func (wait *writeWait) again(w *writer) *deadline {
+	if now := w.progress.Load(); now != wait.progress {
+		wait.progress, wait.deadline = now, deadline{}
+	}
+	return &wait.deadline
 }
 
 func (w *writer) yield() { <-w.token }
@@ -144,41 +167,54 @@ func (w *writer) leadAlone() {
 
 // writePending writes the batch. The caller has the token.
 func (w *writer) writePending() error {
-	w.mu.Lock()
-	w.led, w.control = false, 0
-	if len(w.pending) == 0 {
-		w.mu.Unlock()
-		return nil
-	}
-	buf := w.pending
-	w.pending = w.spare[:0]
-	w.spare = nil
-	w.begun.Store(w.batch)
-	w.batch++
-	w.mu.Unlock()
-	err := w.write(buf)
-	if cap(buf) <= keptBuffer {
+	batch := w.takePending()
+	err := w.write(batch)
+	if cap(batch) > 0 && cap(batch) <= keptBuffer {
 		w.mu.Lock()
-		w.spare = buf[:0]
+		w.spare = batch[:0]
 		w.mu.Unlock()
 	}
 	return err
 }
 
+// takePending begins a new batch and returns the old one, which may be empty. The
+// caller has the token.
+func (w *writer) takePending() buffer {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.led, w.control = false, 0
+	if len(w.pending) == 0 {
+		return nil
+	}
+	batch := w.pending
+	w.pending, w.spare = w.spare[:0], nil
+	w.begun.Store(w.batch)
+	w.batch++
+	return batch
+}
+
 // write writes b. The caller has the token. After an error nothing is written any
 // more.
 func (w *writer) write(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
 	if w.torn.Load() {
 		return w.c.reason()
 	}
 	timeout := w.c.opts.WriteTimeout
+	step := writeStep
+	if w.c.opts.Secure {
+		step = secureStep
+	}
 	for len(b) > 0 {
 		if timeout > 0 {
 			w.c.nc.SetWriteDeadline(time.Now().Add(timeout))
 		}
-		n, err := w.c.nc.Write(b[:min(len(b), writeStep)])
+		n, err := w.c.nc.Write(b[:min(len(b), step)])
+		w.progress.Add(uint64(n))
 		if err != nil && n > 0 && !w.c.opts.Secure && errors.Is(err, os.ErrDeadlineExceeded) {
-			err = nil // progress
+			err = nil // it goes on, if slowly
 		}
 		if err != nil {
 			w.torn.Store(true)
