@@ -36,9 +36,7 @@ func (s *Stream) parkReader(wait *readWait) bool {
 // AwaitResponse waits at most d for the first head, interim ones included, and
 // reports whether one is there. Silence is false and nil.
 func (s *Stream) AwaitResponse(d time.Duration) (bool, error) {
-	if err := s.flushHeld(); err != nil {
-		return false, err
-	}
+	s.letGo()
 	var dl deadline
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,9 +68,7 @@ func (s *Stream) ReadResponseHeaders(started func()) (*http.Response, error) {
 	if s.accepted {
 		return nil, errNoHead
 	}
-	if err := s.flushHeld(); err != nil {
-		return nil, err
-	}
+	s.letGo()
 	h, interim, err := s.nextHead()
 	if err != nil {
 		return nil, err

@@ -279,21 +279,34 @@ func (s *Stream) writeRead(buf *bulk, n int) (int, error) {
 // Flush sends what was held back.
 func (s *Stream) Flush() error { return s.flushHeld() }
 
-// flushHeld sees to it that what was held back of the stream is written.
+// flushHeld writes what was held back of the stream. It is for the request's side.
 func (s *Stream) flushHeld() error {
+	if s.joinHeld() {
+		return s.c.out.lead(s)
+	}
+	return nil
+}
+
+// letGo is flushHeld for the response's side, which does not wait for it.
+func (s *Stream) letGo() {
+	if s.joinHeld() {
+		go s.c.out.leadAlone()
+	}
+}
+
+// joinHeld makes what was held back a part of the batch, like any other, and
+// reports whether the batch needs a leader.
+func (s *Stream) joinHeld() (lead bool) {
 	if !s.held.Swap(false) {
-		return nil
+		return false
 	}
 	w := &s.c.out
 	w.mu.Lock()
 	if len(w.pending) == 0 {
 		w.mu.Unlock()
-		return nil
+		return false
 	}
-	if w.joinLocked() {
-		return w.lead(s)
-	}
-	return nil
+	return w.joinLocked()
 }
 
 // FinishRequest ends the body, with trailer if there is any. A body shorter than
