@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -232,4 +233,37 @@ func cpuTime(b *testing.B) int64 {
 		b.Fatal(err)
 	}
 	return u.Utime.Nano() + u.Stime.Nano()
+}
+
+// BenchmarkIdle tells what a connection costs that has carried an exchange and
+// waits for the next.
+func BenchmarkIdle(b *testing.B) {
+	addrs := startBenchServer(b)
+	for _, c := range contenders {
+		b.Run(c.name, func(b *testing.B) {
+			const conns = 300
+			addr, url := benchAddr(addrs, benchSmall, false)
+			for b.Loop() {
+				before := inUse()
+				for range conns {
+					exchange, end := c.connect(b, addr, false)
+					defer end()
+					req, _ := http.NewRequest("GET", url, nil)
+					if err := exchange(req, nil, 0); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(inUse()-before)/conns, "B/conn")
+			}
+		})
+	}
+}
+
+// inUse is the memory in use: heap and stacks.
+func inUse() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
 }

@@ -7,7 +7,7 @@ import (
 
 const (
 	// smallChunk is what an idle connection reads into, largeChunk a busy one.
-	smallChunk = 4 << 10
+	smallChunk = 1 << 10
 	largeChunk = 64 << 10
 )
 
