@@ -2,6 +2,7 @@ package http2
 
 import (
 	"sync"
+	"time"
 
 	xhttp2 "golang.org/x/net/http2"
 )
@@ -10,36 +11,58 @@ const (
 	// joined is the largest piece of a body that is copied into a batch, and so
 	// shares a write with what else there is.
 	joined = 16 << 10
-	// burst is how much of a body is written at a time at most. It fills whole
-	// TLS records, with the headers of frames of usual size.
-	burst = 128 << 10
-	// burstRoom is what is kept free for these headers, in front of the body.
-	burstRoom = burst / maxFrameLen * frameHeaderLen
+	// largeBurst is how much of a body is written at a time, and hugeBurst where
+	// that takes no longer than hugePace. Where it takes longer than slowPace it
+	// is joined, so that others get to write in between.
+	largeBurst = 128 << 10
+	hugeBurst  = 512 << 10
+	hugePace   = time.Millisecond
+	slowPace   = 20 * time.Millisecond
+	// burstRoom is what is kept free in front of the body for headers of frames
+	// of the usual size. With them a burst fills whole TLS records.
+	burstRoom = hugeBurst / maxFrameLen * frameHeaderLen
 )
 
 // A bulk is memory for a piece of a body, behind room for headers.
 type bulk []byte
 
-var (
-	smallBulks = sync.Pool{New: func() any { b := make(bulk, burstRoom+joined); return &b }}
-	largeBulks = sync.Pool{New: func() any { b := make(bulk, burst); return &b }}
-)
+var bulks = [...]struct {
+	size int
+	pool sync.Pool
+}{{size: joined + burstRoom}, {size: largeBurst}, {size: hugeBurst}}
 
 // newBulk takes memory for a piece of n bytes or, if that is too much, a part of
 // it.
-func newBulk(n int64) *bulk {
-	if n <= joined {
-		return smallBulks.Get().(*bulk)
+func newBulk(n int) *bulk {
+	i := 0
+	for i < len(bulks)-1 && n > bulks[i].size-burstRoom {
+		i++
 	}
-	return largeBulks.Get().(*bulk)
+	if b, ok := bulks[i].pool.Get().(*bulk); ok {
+		return b
+	}
+	b := make(bulk, bulks[i].size)
+	return &b
 }
 
 func (b *bulk) free() {
-	if len(*b) == burst {
-		largeBulks.Put(b)
-	} else {
-		smallBulks.Put(b)
+	for i := range bulks {
+		if len(*b) == bulks[i].size {
+			bulks[i].pool.Put(b)
+		}
 	}
+}
+
+// largest is how much is to be written of a body at a time.
+func (w *writer) largest() int {
+	pace := time.Duration(w.pace.Load())
+	switch {
+	case pace > slowPace:
+		return joined
+	case pace == 0 || pace > hugePace || w.c.opts.Secure:
+		return largeBurst - burstRoom
+	}
+	return hugeBurst
 }
 
 // body is where the piece lies.
@@ -84,7 +107,7 @@ func (w *writer) burst(s *Stream, buf *bulk, at, n int, last bool) error {
 	go func() {
 		err := w.write(batch)
 		if err == nil {
-			err = w.write(frames)
+			w.write(frames)
 		}
 		w.yield()
 		if last {

@@ -9,8 +9,9 @@
 // The order of things, for one exchange:
 //
 //  1. [Conn.Reserve], then [Conn.NewStream], which uses the reservation up.
-//  2. [Stream.WriteRequestHeaders] opens the stream. From here on the request
-//     may have been seen by the server.
+//  2. [Stream.WriteRequestHeaders] opens the stream. The head of a request that
+//     has a body may wait for it, until [Stream.Flush]. From when it is written
+//     on, which [Stream.Written] tells, the server may have seen the request.
 //  3. [Stream.Write] or [Stream.ReadFrom], then [Stream.FinishRequest] or
 //     [Stream.AbortRequest]. This may run on another goroutine, beside 4 and 5.
 //  4. [Stream.ReadResponseHeaders] until a head of 200 or above.
@@ -31,6 +32,19 @@
 //     The stream is reset with CANCEL, the connection lives on.
 //   - anything else: the connection failed, in one sentence.
 //
-// A connection has one goroutine that reads, and each stream has two while it
-// is open. All of them end with the stream or the connection they serve.
+// A connection has one goroutine that reads, and a stream has none. The reading
+// goroutine parses frames where it has read them, hands bodies over in place and
+// wakes the caller that waits; it never waits for anything but the socket. A
+// caller encodes and writes its own head, together with what others have to
+// write at that moment. Bodies of requests, and what nobody waits for, are written
+// by goroutines that end with the write. All of them end with the connection.
+//
+// Memory that a server can cause to be held is bounded: bodies that nobody reads
+// by Options.ConnWindow, which lies in chunks of twice that at most, plus 1 MiB;
+// heads by the limits of exchange and connection; answers that wait to be written
+// by their number. A server that goes on and on about nothing is given up, see
+// budget.
+//
+// An "Upgrade: websocket" request becomes an extended CONNECT (RFC 8441) where the
+// server has allowed it, and fails otherwise; see [Stream.Upgrade].
 package http2

@@ -36,7 +36,7 @@ func (s *Stream) Write(p []byte) (int, error) {
 	}
 	sent := 0
 	for sent < len(p) {
-		buf := newBulk(int64(len(p)))
+		buf := newBulk(min(len(p)-sent, s.c.out.largest()))
 		n, err := s.writeBulk(buf, copy(buf.body(), p[sent:]))
 		sent += n
 		if err != nil {
@@ -128,7 +128,7 @@ func (s *Stream) badBody(err error) error {
 // ReadFrom sends the request's body from r. An error of r's comes back as a
 // *wire.RequestBodyError, one of the stream's as Write returns it.
 func (s *Stream) ReadFrom(r io.Reader) (int64, error) {
-	size := s.size
+	size := int(min(s.size, largeBurst))
 	var sent int64
 	for {
 		if size < 0 || size > joined {
@@ -137,7 +137,11 @@ func (s *Stream) ReadFrom(r io.Reader) (int64, error) {
 				return sent, err
 			}
 		}
-		buf := newBulk(size)
+		most := size
+		if size > joined {
+			most = s.c.out.largest()
+		}
+		buf := newBulk(most)
 		n, err := r.Read(buf.body())
 		w, werr := s.writeRead(buf, n)
 		sent += int64(w)
@@ -152,7 +156,7 @@ func (s *Stream) ReadFrom(r io.Reader) (int64, error) {
 			return sent, s.bodyErr
 		}
 		if n == joined && size < 0 {
-			size = burst // it comes faster than it goes: take more at a time
+			size = largeBurst // it comes faster than it goes: take more at a time
 		}
 	}
 }

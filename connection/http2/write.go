@@ -54,6 +54,8 @@ type writer struct {
 	begun atomic.Uint64
 	// progress counts the bytes that the socket took.
 	progress atomic.Uint64
+	// pace is how long the last large write took, for each largeBurst of it.
+	pace atomic.Int64
 	// sentData counts what was sent of bodies.
 	sentData atomic.Uint64
 
@@ -202,10 +204,17 @@ func (w *writer) write(b []byte) error {
 	if w.torn.Load() {
 		return w.c.reason()
 	}
+	if n := len(b); n >= joined {
+		began := time.Now()
+		defer func() { w.pace.Store(max(1, int64(time.Since(began))*largeBurst/int64(n))) }()
+	}
 	timeout := w.c.opts.WriteTimeout
 	step := writeStep
-	if w.c.opts.Secure {
+	switch {
+	case w.c.opts.Secure:
 		step = secureStep
+	case w.largest() == hugeBurst:
+		step = hugeBurst
 	}
 	for len(b) > 0 {
 		if timeout > 0 {
