@@ -3,8 +3,6 @@ package catena
 import (
 	"io"
 	"sync/atomic"
-
-	"github.com/catena-http/catena/chain"
 )
 
 // callBody is the body of a response as the application gets it where it is not
@@ -48,7 +46,7 @@ func (b *callBody) Read(p []byte) (int, error) {
 			b.end(nil)
 		}
 	default:
-		err = chain.NewCallError(b.call, b.call.allocation.Attempts(), err)
+		err = b.call.failure(err)
 		if !b.switched {
 			b.end(err)
 		}

@@ -26,6 +26,7 @@ type Run struct {
 	// the application's, the last one is CallServer.
 	Interceptors []Interceptor
 	Application  int
+	Call         event.Call
 	Owner        connection.Owner
 	Listener     event.Listener
 	Allocation   *connection.StreamAllocation
@@ -81,7 +82,7 @@ var _ Chain = (*RealInterceptorChain)(nil)
 func (c *RealInterceptorChain) Request() *http.Request { return c.request }
 
 // Call is the call.
-func (c *RealInterceptorChain) Call() event.Call { return c.run.Owner }
+func (c *RealInterceptorChain) Call() event.Call { return c.run.Call }
 
 // Config are the settings in force.
 func (c *RealInterceptorChain) Config() *Config { return c.config }

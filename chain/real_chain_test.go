@@ -26,8 +26,6 @@ func (owner) ID() uint64                               { return 7 }
 func (o owner) Request() *http.Request                 { return o.request }
 func (owner) RedactedHeader(h http.Header) http.Header { return h }
 func (owner) RedactedURL(u *url.URL) string            { return u.Redacted() }
-func (owner) BodyFailed(err error) error               { return err }
-func (owner) Released(error)                           {}
 
 func pass(c chain.Chain) (*http.Response, error) { return c.Proceed(c.Request()) }
 
@@ -61,7 +59,7 @@ func (l line) run(t *testing.T) (*http.Response, error) {
 	life.Init(req.Context(), nil)
 	defer life.Finish()
 	allocation := &connection.StreamAllocation{}
-	allocation.Init(owner{req}, event.NopListener{}, &life, &route.Database{})
+	allocation.Init(owner{req}, nil, event.NopListener{}, &life, &route.Database{})
 	all := append([]chain.Interceptor{}, l.application...)
 	for range 3 {
 		all = append(all, chain.InterceptorFunc(pass))
@@ -70,7 +68,7 @@ func (l line) run(t *testing.T) (*http.Response, error) {
 	all = append(all, answer)
 	r := &chain.Run{
 		Interceptors: all, Application: len(l.application),
-		Owner: owner{req}, Listener: event.NopListener{}, Allocation: allocation,
+		Call: owner{req}, Listener: event.NopListener{}, Allocation: allocation,
 	}
 	return r.Start(req, config())
 }

@@ -55,12 +55,12 @@ func (a *StreamAllocation) connect(ctx context.Context, t Terms) (conn *RealConn
 func (a *StreamAllocation) nextRoute(ctx context.Context) (*route.Route, *RealConnection, error) {
 	if r := a.locked; r != nil {
 		a.locked = nil
-		a.listener.RouteDecision(a.owner, r.SocketAddr(), r.Shown, true, event.ReasonSameRoute)
+		a.listener.RouteDecision(a.call, r.SocketAddr(), r.Shown, true, event.ReasonSameRoute)
 		return r, nil, nil
 	}
 	if !a.selection.HasNext() {
 		if a.selector == nil {
-			a.selector = route.NewSelector(a.address, a.database, a.owner, a.listener)
+			a.selector = route.NewSelector(a.address, a.database, a.call, a.listener)
 		}
 		began := time.Now()
 		selection, err := a.selector.Next(ctx)
@@ -80,7 +80,7 @@ func (a *StreamAllocation) nextRoute(ctx context.Context) (*route.Route, *RealCo
 	if r.Postponed {
 		why = event.ReasonPostponed
 	}
-	a.listener.RouteDecision(a.owner, r.SocketAddr(), r.Shown, true, why)
+	a.listener.RouteDecision(a.call, r.SocketAddr(), r.Shown, true, why)
 	return r, nil, nil
 }
 
@@ -120,7 +120,7 @@ func (a *StreamAllocation) unroutable(ctx context.Context, err error, took time.
 // and remembered where it speaks against the route.
 func (a *StreamAllocation) connectBy(ctx context.Context, r *route.Route, t Terms) (*RealConnection, error) {
 	began := time.Now()
-	d := &dialer{route: r, terms: t, call: a.owner, listener: a.listener, pool: a.pool}
+	d := &dialer{route: r, terms: t, call: a.call, listener: a.listener, pool: a.pool}
 	c, err := d.connect(ctx)
 	if err == nil {
 		a.database.Connected(r)
@@ -186,7 +186,7 @@ func (a *StreamAllocation) adopt(ctx context.Context, c *RealConnection) (use *R
 		}
 		if use.http2.Confirm(ctx) {
 			a.pool.giveUp(a.address)
-			a.listener.ReuseDecision(a.owner, use, true, event.ReasonDuplicate)
+			a.listener.ReuseDecision(a.call, use, true, event.ReasonDuplicate)
 			c.observer.noNewExchanges(c, event.ReasonDuplicate)
 			c.close(event.ReasonDuplicate)
 			a.acquire(use)

@@ -82,7 +82,7 @@ func (x *Exchange) ReceivedAt() time.Time { return x.receivedAt }
 
 func (x *Exchange) listener() event.Listener { return x.allocation.listener }
 
-func (x *Exchange) call() event.Call { return x.allocation.owner }
+func (x *Exchange) call() event.Call { return x.allocation.call }
 
 // explain translates what a codec failed with: the end of the call, a timeout of
 // ours, or err itself.

@@ -12,9 +12,9 @@ import (
 	"github.com/catena-http/catena/route"
 )
 
-// Owner is the call that a StreamAllocation works for.
+// Owner is who is told the end of what a StreamAllocation does for a call. It is
+// an engine part without a promise to users.
 type Owner interface {
-	event.Call
 	// BodyFailed wraps what reading the response body failed with for the one
 	// who reads it.
 	BodyFailed(err error) error
@@ -41,6 +41,7 @@ type Terms struct {
 // response body's reader. Between Init and Settle it keeps a connection from one
 // exchange to the next.
 type StreamAllocation struct {
+	call     event.Call
 	owner    Owner
 	listener event.Listener
 	life     *lifetime.Context
@@ -66,8 +67,8 @@ type StreamAllocation struct {
 }
 
 // Init sets whom the allocation works for. It comes first.
-func (a *StreamAllocation) Init(owner Owner, listener event.Listener, life *lifetime.Context, database *route.Database) {
-	a.owner, a.listener, a.life, a.database = owner, listener, life, database
+func (a *StreamAllocation) Init(call event.Call, owner Owner, listener event.Listener, life *lifetime.Context, database *route.Database) {
+	a.call, a.owner, a.listener, a.life, a.database = call, owner, listener, life, database
 }
 
 // Attempts are the failed tries so far, oldest first.
@@ -181,7 +182,7 @@ func (a *StreamAllocation) held() *RealConnection {
 		why = event.ReasonUnhealthy
 	}
 	reused := why == event.ReasonHeld
-	a.listener.ReuseDecision(a.owner, c, reused, why)
+	a.listener.ReuseDecision(a.call, c, reused, why)
 	if reused {
 		return c
 	}
@@ -212,7 +213,7 @@ func (a *StreamAllocation) accept(ctx context.Context, c *RealConnection, why ev
 // usable is accept without letting go.
 func (a *StreamAllocation) usable(ctx context.Context, c *RealConnection, why event.Reason) bool {
 	if !c.healthy() {
-		a.listener.ReuseDecision(a.owner, c, false, event.ReasonUnhealthy)
+		a.listener.ReuseDecision(a.call, c, false, event.ReasonUnhealthy)
 		if c.multiplexed() {
 			c.http2.Unreserve()
 		}
@@ -222,15 +223,15 @@ func (a *StreamAllocation) usable(ctx context.Context, c *RealConnection, why ev
 	if c.multiplexed() && !c.http2.Confirm(ctx) {
 		return false // it has no stream left after all
 	}
-	a.listener.ReuseDecision(a.owner, c, true, why)
+	a.listener.ReuseDecision(a.call, c, true, why)
 	a.acquire(c)
 	return true
 }
 
 func (a *StreamAllocation) acquire(c *RealConnection) {
 	a.conn = c
-	c.observer.acquired(c, a.owner)
-	a.listener.ConnectionAcquired(a.owner, c)
+	c.observer.acquired(c, a.call)
+	a.listener.ConnectionAcquired(a.call, c)
 }
 
 // release lets go of the held connection.
@@ -240,8 +241,8 @@ func (a *StreamAllocation) release() {
 		return
 	}
 	a.conn = nil
-	a.listener.ConnectionReleased(a.owner, c)
-	c.observer.released(c, a.owner)
+	a.listener.ConnectionReleased(a.call, c)
+	c.observer.released(c, a.call)
 	c.pool.letGo(c)
 }
 

@@ -57,6 +57,7 @@ func through(req *http.Request, config *chain.Config, server func(*http.Request)
 			interceptors.Bridge{},
 			chain.InterceptorFunc(func(c chain.Chain) (*http.Response, error) { return server(c.Request()) }),
 		},
+		Call:     owner{},
 		Owner:    owner{},
 		Listener: event.NopListener{},
 	}

@@ -22,7 +22,7 @@ func (RetryAndFollowUp) Intercept(c chain.Chain) (*http.Response, error) {
 	l.allocation.NewRoutes()
 	resp, err := l.do(withOnceBody(c.Request()))
 	if err != nil {
-		return nil, chain.NewCallError(l.run.Owner, l.allocation.Attempts(), err)
+		return nil, chain.NewCallError(l.run.Call, l.allocation.Attempts(), err)
 	}
 	return resp, nil
 }
@@ -67,7 +67,7 @@ func (l *loop) retry(req *http.Request, err error) (*http.Request, error) {
 	config := l.link.Config()
 	again, whyNot := l.decide(req, &f, config)
 	l.allocation.Decide(f, again, whyNot)
-	l.run.Listener.RetryDecision(l.run.Owner, err, again, whyNot)
+	l.run.Listener.RetryDecision(l.run.Call, err, again, whyNot)
 	if !again {
 		closeBody(req)
 		return nil, err
@@ -118,18 +118,18 @@ func (l *loop) followUp(resp *http.Response) (*http.Request, error) {
 	}
 	if err != nil {
 		resp.Body.Close()
-		l.run.Listener.FollowUpDecision(l.run.Owner, resp, nil, why)
+		l.run.Listener.FollowUpDecision(l.run.Call, resp, nil, why)
 		return nil, err
 	}
 	if next == nil {
-		l.run.Listener.FollowUpDecision(l.run.Owner, resp, nil, why)
+		l.run.Listener.FollowUpDecision(l.run.Call, resp, nil, why)
 		return nil, nil
 	}
 	resp.Body.Close()
 	prior := *resp
 	prior.Body = http.NoBody
 	next.Response = &prior
-	l.run.Listener.FollowUpDecision(l.run.Owner, resp, next, why)
+	l.run.Listener.FollowUpDecision(l.run.Call, resp, next, why)
 	l.allocation.NewRoutes()
 	return next, nil
 }
