@@ -222,6 +222,7 @@ func (c *Call) respond() (*http.Response, error) {
 	c.run.Application = len(c.client.settings.application)
 	c.run.Call = c
 	c.run.Owner = (*owner)(c)
+	c.run.Life = &c.life
 	c.run.Listener = c.listener
 	c.run.Allocation = &c.allocation
 	c.run.Secrets = c.client.secrets

@@ -7,6 +7,7 @@ import (
 
 	"github.com/catena-http/catena/connection"
 	"github.com/catena-http/catena/event"
+	"github.com/catena-http/catena/internal/lifetime"
 	"github.com/catena-http/catena/internal/redact"
 	"github.com/catena-http/catena/route"
 )
@@ -28,6 +29,7 @@ type Run struct {
 	Application  int
 	Call         event.Call
 	Owner        connection.Owner
+	Life         *lifetime.Context
 	Listener     event.Listener
 	Allocation   *connection.StreamAllocation
 	Secrets      *redact.Secrets

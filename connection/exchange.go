@@ -104,10 +104,7 @@ func (x *Exchange) explain(step event.Step, err error) error {
 
 // cause is what ended the call or the request's context, nil while both live.
 func (x *Exchange) cause() error {
-	if cause := lifetime.Cause(x.request.Context()); cause != nil {
-		return cause
-	}
-	return lifetime.Cause(x.allocation.life)
+	return x.allocation.life.CauseWith(x.request.Context())
 }
 
 // Ended reports whether the call or the request's context has ended.

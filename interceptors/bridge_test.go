@@ -14,6 +14,7 @@ import (
 	"github.com/catena-http/catena/chain"
 	"github.com/catena-http/catena/event"
 	"github.com/catena-http/catena/interceptors"
+	"github.com/catena-http/catena/internal/lifetime"
 	"github.com/catena-http/catena/route"
 )
 
@@ -52,6 +53,14 @@ func noGzip(c *chain.Config) { c.TransparentGzip = false }
 // through sends req through the Bridge to server, which stands for all links
 // below.
 func through(req *http.Request, config *chain.Config, server func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	var life lifetime.Context
+	life.Init(context.Background(), nil)
+	defer life.Finish()
+	return throughOf(&life, req, config, server)
+}
+
+// throughOf is through for a call whose end is life's.
+func throughOf(life *lifetime.Context, req *http.Request, config *chain.Config, server func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	run := &chain.Run{
 		Interceptors: []chain.Interceptor{
 			interceptors.Bridge{},
@@ -59,6 +68,7 @@ func through(req *http.Request, config *chain.Config, server func(*http.Request)
 		},
 		Call:     owner{},
 		Owner:    owner{},
+		Life:     life,
 		Listener: event.NopListener{},
 	}
 	return run.Start(req, config)

@@ -253,6 +253,15 @@ func Cause(ctx context.Context) error {
 	return causeOf(ctx)
 }
 
+// CauseWith is what ended ctx or the call, nil while both live. ctx is that of a
+// request, which an interceptor may have put in the place of the call's.
+func (c *Context) CauseWith(ctx context.Context) error {
+	if cause := Cause(ctx); cause != nil {
+		return cause
+	}
+	return Cause(c)
+}
+
 func causeOf(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == nil || cause == err {
