@@ -17,7 +17,7 @@ const (
 )
 
 // Failure is what is known of a failed try, for the decision whether there is
-// another one.
+// another one. An engine part without a promise to users.
 type Failure struct {
 	Err error
 	// Request is the one that was on the wire, as network interceptors left it;
@@ -36,16 +36,17 @@ type Failure struct {
 	Refusals    int
 	// MoreRoutes is true where something is left to try.
 	MoreRoutes bool
+	// GaveUp is why connecting was given up; "" where it was not.
+	GaveUp event.Reason
 
-	attempt   Attempt
-	connected event.Reason // why connecting was given up; "" where it was not
+	attempt Attempt
 }
 
 // WhyNotConnected is why a call without an exchange is not tried again:
 // connecting has tried what there was, or the failure is not the network's.
 func (f *Failure) WhyNotConnected() event.Reason {
-	if f.connected != "" {
-		return f.connected
+	if f.GaveUp != "" {
+		return f.GaveUp
 	}
 	return event.ReasonNotRecoverable
 }
@@ -59,7 +60,7 @@ func (f *Failure) TooManyRefusals() bool { return f.Refusals > maxRefusals }
 func (a *StreamAllocation) Fail(err error) Failure {
 	f := Failure{Err: err, MoreRoutes: a.hasNext()}
 	if a.unconnected != nil && errors.Is(err, a.unconnected) {
-		f.connected = a.whyNot
+		f.GaveUp = a.whyNot
 		return f
 	}
 	x := a.exchange
