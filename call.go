@@ -142,11 +142,13 @@ func (c *Call) Clone() *Call {
 // Cancel ends the call with context.Canceled, wherever it is: what it waits for
 // is interrupted and its request body closed. It may be called any number of
 // times, before Execute and after the call is over too.
-func (c *Call) Cancel() {
+func (c *Call) Cancel() { c.cancel(context.Canceled) }
+
+func (c *Call) cancel(cause error) {
 	if c.canceled.Swap(true) {
 		return
 	}
-	c.life.Cancel()
+	c.life.CancelFor(cause)
 	c.listener.Canceled(c)
 }
 

@@ -24,6 +24,7 @@ type ending struct {
 	deadline bool // errors.Is(err, context.DeadlineExceeded)
 	ours     bool // *TimeoutError of step "call"
 	theirs   bool // by the caller's context
+	closed   bool // errors.Is(err, ErrClosed)
 }
 
 var errBecause = errors.New("the user has gone")
@@ -52,7 +53,7 @@ var endings = []ending{
 	{name: "call timeout", deadline: true, ours: true, start: func(w *world, req *http.Request) *catena.Call {
 		return w.client.NewCall(req, catena.WithCallTimeout(time.Second))
 	}},
-	{name: "client closed", canceled: true, start: func(w *world, req *http.Request) *catena.Call {
+	{name: "client closed", canceled: true, closed: true, start: func(w *world, req *http.Request) *catena.Call {
 		time.AfterFunc(time.Second, func() { w.client.Close() })
 		return w.client.NewCall(req)
 	}},
@@ -69,6 +70,9 @@ func (e ending) check(t *testing.T, err error) {
 	}
 	if got := errors.Is(err, context.DeadlineExceeded); got != e.deadline {
 		t.Errorf("errors.Is(%v, context.DeadlineExceeded) is %v", err, got)
+	}
+	if got := errors.Is(err, catena.ErrClosed); got != e.closed {
+		t.Errorf("errors.Is(%v, ErrClosed) is %v", err, got)
 	}
 	var netErr net.Error
 	if !errors.As(err, &netErr) || netErr.Timeout() != e.deadline {

@@ -20,6 +20,7 @@ import (
 type Client struct {
 	settings settings // as given, for With
 	links    []chain.Interceptor
+	listener event.Listener // the settings' listeners in one
 	secrets  *redact.Secrets
 	database *route.Database
 
@@ -82,6 +83,7 @@ func (c *Client) configure(s settings, network *route.Network, opts []Option) er
 		return err
 	}
 	c.settings = s
+	c.listener = event.Join(s.listeners...)
 	c.secrets = redact.New(s.secrets...)
 	c.links = slices.Concat(s.application,
 		[]chain.Interceptor{interceptors.RetryAndFollowUp{}, interceptors.Bridge{}, interceptors.Connect{}},
@@ -109,14 +111,15 @@ func (c *Client) Network() *route.Network { return c.settings.config.Network }
 func (c *Client) CloseIdleConnections() { c.Pool().EvictAll() }
 
 // Close cancels the running and queued calls of this client, and of those derived
-// from it, and refuses new ones. The pool and the dispatcher end with the client
+// from it, and refuses new ones: all of them fail with ErrClosed, those that had
+// begun with context.Canceled too. The pool and the dispatcher end with the client
 // that made them. It does not wait: what runs in code of the application's ends
 // when that returns. Idempotent; the error is nil.
 func (c *Client) Close() error {
 	c.closing.Store(true)
 	c.closed.Do(func() {
 		for _, call := range c.calls.of(c) {
-			call.Cancel()
+			call.cancel(closedError{})
 		}
 		if c.ownsPool {
 			c.Pool().Close()
@@ -158,17 +161,14 @@ func (c *Client) belongsTo(of *Client) bool {
 
 // listenerFor joins the listeners of one call.
 func (c *Client) listenerFor(call *Call, more []event.Listener, ctx context.Context) event.Listener {
-	listeners := c.settings.listeners
 	var made event.Listener
 	if c.settings.factory != nil {
 		made = c.settings.factory(call)
 	}
 	trace := traceListener(ctx)
-	if made == nil && trace == nil && len(more) == 0 && len(listeners) == 0 {
-		return event.NopListener{}
+	if made == nil && trace == nil && len(more) == 0 {
+		return c.listener
 	}
-	all := slices.Clone(listeners)
-	all = append(all, made)
-	all = append(all, more...)
+	all := append([]event.Listener{c.listener, made}, more...)
 	return event.Join(append(all, trace)...)
 }

@@ -110,8 +110,8 @@ func TestClientCloseCancelsAndRefuses(t *testing.T) {
 		if err := w.client.Close(); err != nil {
 			w.Errorf("the second Close: %v", err)
 		}
-		if _, err := io.ReadAll(resp.Body); !errors.Is(err, context.Canceled) {
-			w.Errorf("the body of a running call gave %v, want context.Canceled", err)
+		if _, err := io.ReadAll(resp.Body); !errors.Is(err, context.Canceled) || !errors.Is(err, catena.ErrClosed) {
+			w.Errorf("the body of a running call gave %v, want context.Canceled and ErrClosed", err)
 		}
 		resp.Body.Close()
 		if n := w.client.Pool().ConnectionCount(); n != 0 {

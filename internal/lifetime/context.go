@@ -89,7 +89,10 @@ func (c *Context) StopTimeout() {
 
 // Cancel ends the context with context.Canceled. It reports whether it was this
 // call that ended it.
-func (c *Context) Cancel() bool { return c.end(context.Canceled, context.Canceled) }
+func (c *Context) Cancel() bool { return c.CancelFor(context.Canceled) }
+
+// CancelFor is Cancel with a cause, which has context.Canceled in it.
+func (c *Context) CancelFor(cause error) bool { return c.end(context.Canceled, cause) }
 
 // Finish ends the context because the call is over, and lets go of everything
 // that watches it.
