@@ -44,8 +44,12 @@ func New(opts ...Option) (*Client, error) {
 
 // With makes a client with further options. It shares c's pool, dispatcher and
 // memory of failed routes; and its connections, unless one of the options
-// decides how servers are reached (see route.Network). It is closed with c.
+// decides how servers are reached (see route.Network). It is closed with c; of a
+// closed client there is none, the error is ErrClosed.
 func (c *Client) With(opts ...Option) (*Client, error) {
+	if c.refuses() {
+		return nil, ErrClosed
+	}
 	derived := &Client{database: c.database, parent: c, calls: c.calls}
 	if err := derived.configure(c.settings.clone(), c.settings.config.Network, opts); err != nil {
 		return nil, err
@@ -130,7 +134,8 @@ func (c *Client) Close() error {
 
 // Shutdown refuses new calls, waits until those queued and running have ended,
 // their bodies closed, and then closes the client. When ctx ends first it returns
-// ctx's error and closes nothing.
+// ctx's error and closes nothing; new calls stay refused, and Close or another
+// Shutdown is what is left to do.
 func (c *Client) Shutdown(ctx context.Context) error {
 	c.closing.Store(true)
 	if err := c.calls.wait(ctx, c); err != nil {
