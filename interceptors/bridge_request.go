@@ -17,7 +17,9 @@ type networkRequest struct {
 	http.Request
 	gzip bool // we asked for gzip, and so decode it
 
-	values [5]string // of the fields set, each a slice of its own
+	// values are those of the fields set, each a slice of its own: Connection,
+	// Accept-Encoding, User-Agent, Authorization, Cookie, and "chunked".
+	values [6]string
 	used   int
 }
 

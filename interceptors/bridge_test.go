@@ -100,6 +100,26 @@ func newRequest(t testing.TB, method, target string, body io.Reader) *http.Reque
 	return req
 }
 
+// All that can be missing at once: the memory for it is counted.
+func TestBridgeSetsEverything(t *testing.T) {
+	req := newRequest(t, "POST", "http://user:secret@a.test/", io.NopCloser(strings.NewReader("text")))
+	cookies := &jar{give: []*http.Cookie{{Name: "a", Value: "1"}}}
+	network := bridged(t, req, settings(userAgent("ua"), cookieJar(cookies)))
+	want := http.Header{
+		"Connection":      {"Keep-Alive"},
+		"Accept-Encoding": {"gzip"},
+		"User-Agent":      {"ua"},
+		"Authorization":   {"Basic dXNlcjpzZWNyZXQ="},
+		"Cookie":          {"a=1"},
+	}
+	if diff := cmp.Diff(want, network.Header); diff != "" {
+		t.Error("(-want +got):\n" + diff)
+	}
+	if diff := cmp.Diff([]string{"chunked"}, network.TransferEncoding); diff != "" {
+		t.Error("(-want +got):\n" + diff)
+	}
+}
+
 func TestBridgeSetsWhatIsMissing(t *testing.T) {
 	keepAlive := []string{"Keep-Alive"}
 	gzip := []string{"gzip"}
