@@ -35,7 +35,7 @@ const (
 	ReasonProxyAuthenticate  Reason = "proxy-authenticate"  // 407 answered by the proxy authenticator
 	ReasonRequestTimeout     Reason = "request-timeout"     // 408
 	ReasonServiceUnavailable Reason = "service-unavailable" // 503 with Retry-After: 0
-	ReasonMisdirected        Reason = "misdirected"         // 421 on a coalesced connection
+	ReasonMisdirected        Reason = "misdirected"         // 421 on a coalesced connection (not yet)
 	ReasonExpectationFailed  Reason = "expectation-failed"  // 417, again without Expect
 
 	// The response is the call's answer. ReasonOneShotBody and
@@ -56,7 +56,7 @@ const (
 	ReasonHeld      Reason = "held"       // the call holds it from an earlier exchange
 	ReasonPooled    Reason = "pooled"     // found in the pool by address
 	ReasonSameProxy Reason = "same-proxy" // found in the pool: it leads to the same plain HTTP proxy
-	ReasonCoalesced Reason = "coalesced"  // found in the pool by a resolved route and a certificate
+	ReasonCoalesced Reason = "coalesced"  // found in the pool by a resolved route and a certificate (not yet)
 	ReasonDuplicate Reason = "duplicate"  // another call connected to the same HTTP/2 server meanwhile
 	ReasonUnhealthy Reason = "unhealthy"  // passed over: dead, or with stray bytes
 	ReasonRetired   Reason = "retired"    // passed over: takes no new exchanges

@@ -37,7 +37,8 @@ type Network struct {
 	// ProxySelector chooses the proxies of a URL; nil: proxy.FromEnvironment(),
 	// read when the Network is first used.
 	ProxySelector proxy.Selector
-	// ProxyAuthenticator answers 407 challenges of HTTP proxies; nil: none does.
+	// ProxyAuthenticator answers 407 challenges of plain HTTP proxies, for http
+	// URLs (those of a CONNECT not yet); nil: none does.
 	ProxyAuthenticator auth.Authenticator
 	// TLSConfig is for origins; nil: crypto/tls's defaults. ServerName and
 	// NextProtos are set from the address and Protocols where they are empty.
