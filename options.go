@@ -111,7 +111,7 @@ func Options(opts ...CallOption) Option {
 // there. They see a call once.
 func WithInterceptor(is ...chain.Interceptor) Option {
 	return option(func(s *settings) error {
-		if slices.Contains(is, nil) {
+		if slices.ContainsFunc(is, isNoInterceptor) {
 			return errors.New("WithInterceptor: an interceptor is nil")
 		}
 		s.application = append(s.application, is...)
@@ -123,12 +123,18 @@ func WithInterceptor(is ...chain.Interceptor) Option {
 // there. They see every request on the wire, and its connection.
 func WithNetworkInterceptor(is ...chain.Interceptor) Option {
 	return option(func(s *settings) error {
-		if slices.Contains(is, nil) {
+		if slices.ContainsFunc(is, isNoInterceptor) {
 			return errors.New("WithNetworkInterceptor: an interceptor is nil")
 		}
 		s.network = append(s.network, is...)
 		return nil
 	})
+}
+
+// isNoInterceptor reports whether i is nil, or a function that is.
+func isNoInterceptor(i chain.Interceptor) bool {
+	f, ok := i.(chain.InterceptorFunc)
+	return i == nil || ok && f == nil
 }
 
 // WithEventListener adds a listener to those already there and to the factory's.
