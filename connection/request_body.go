@@ -70,6 +70,7 @@ func (x *Exchange) SendBodyWatching(req *http.Request) (*http.Response, error) {
 	x.sending = true
 	x.listener().RequestBodyStart(x.call())
 	go watch.run() // ends with a final response or with the connection
+	defer watch.join()
 	n, err := x.send(req, true)
 	answered, unanswerable := watch.answered.Load(), watch.first.Load()
 	var own *wire.RequestBodyError
@@ -81,6 +82,7 @@ func (x *Exchange) SendBodyWatching(req *http.Request) (*http.Response, error) {
 		x.bodySent(n)
 	}
 	<-watch.done
+	watch.joined = true
 	switch {
 	case err == nil:
 	case answered:
@@ -112,6 +114,17 @@ type watcher struct {
 	interim []*http.Response
 	final   *http.Response
 	err     error
+
+	joined bool // the call's: it has seen done closed
+}
+
+// join ends the reading where the call's goroutine leaves early, because the
+// body's Read or a listener panics: what is read into is about to be given back.
+func (w *watcher) join() {
+	if !w.joined {
+		w.x.interrupt()
+		<-w.done
+	}
 }
 
 func (w *watcher) run() {
