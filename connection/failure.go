@@ -31,7 +31,8 @@ type Failure struct {
 	// Written is true where the peer may have seen something of the request.
 	Written bool
 	// Unprocessed is true where the server said that it did not process the
-	// request, and Refusals is how often it has in this call.
+	// request, and Refusals is how often it has in this call; a pooled connection
+	// that was shut down before anything was sent does not count.
 	Unprocessed bool
 	Refusals    int
 	// MoreRoutes is true where something is left to try.
@@ -70,15 +71,23 @@ func (a *StreamAllocation) Fail(err error) Failure {
 	f.Exchanged, f.Reused, f.Written = true, x.reused, x.codec.Written()
 	f.Request = x.request
 	var unprocessed *wire.UnprocessedError
-	if f.Unprocessed = errors.As(err, &unprocessed); f.Unprocessed {
+	if f.Unprocessed = errors.As(err, &unprocessed); f.Unprocessed && !retiredUnderUs(&f, unprocessed) {
 		a.refusals++
-		f.Refusals = a.refusals
 	}
+	f.Refusals = a.refusals
 	f.attempt = a.attemptOf(x, err)
 	a.judge(x, err, unprocessed)
 	x.abandon()
 	f.MoreRoutes = a.hasNext()
 	return f
+}
+
+// retiredUnderUs reports whether a pooled connection was shut down after the call
+// had taken it and before it sent anything: the server has refused nothing then.
+// Each such try uses up a connection that another call opened, so that there is
+// an end to them; one on a connection of the call's own is counted.
+func retiredUnderUs(f *Failure, err *wire.UnprocessedError) bool {
+	return err.Shutdown && f.Reused && !f.Written
 }
 
 // attemptOf is the record of an exchange that failed with err.
