@@ -9,6 +9,9 @@ import "net/http"
 // events, proxies and safe recovery stay. The hooks of net/http/httptrace in the
 // request's context fire.
 //
+// An http.Client puts errors into a *url.Error, whose text has the URL without its
+// password; secrets in its query, which a CallError masks, are shown.
+//
 // It changes a request only by consuming and closing its Body; the response's
 // Request is the request as given.
 func (c *Client) RoundTripper() http.RoundTripper { return roundTripper{c} }

@@ -31,7 +31,8 @@ type CallError struct {
 	Err error
 }
 
-// NewCallError wraps err, unless it wraps a CallError already.
+// NewCallError wraps err, unless it wraps a CallError already. An engine part
+// without a promise to users.
 func NewCallError(call event.Call, attempts []Attempt, err error) error {
 	var known *CallError
 	if errors.As(err, &known) {

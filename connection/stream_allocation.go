@@ -24,7 +24,8 @@ type Owner interface {
 	Released(err error)
 }
 
-// Terms are the settings of one exchange.
+// Terms are the settings of one exchange. An engine part without a promise to
+// users.
 type Terms struct {
 	// ConnectTimeout bounds each step of connecting; 0: no bound.
 	ConnectTimeout time.Duration
