@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/catena-http/catena/chain"
@@ -27,8 +26,8 @@ type Client struct {
 	parent        *Client // it was derived from; nil: none
 	ownsPool      bool
 	closing       atomic.Bool // refuses new calls
-	closed        sync.Once
-	calls         *registry // of the client nothing was derived for, shared with all below
+	closed        atomic.Bool // by Close
+	calls         *registry   // of the client nothing was derived for, shared with all below
 	roundTripping chain.Config
 }
 
@@ -121,14 +120,15 @@ func (c *Client) CloseIdleConnections() { c.Pool().EvictAll() }
 // when that returns. Idempotent; the error is nil.
 func (c *Client) Close() error {
 	c.closing.Store(true)
-	c.closed.Do(func() {
-		for _, call := range c.calls.of(c) {
-			call.cancel(closedError{})
-		}
-		if c.ownsPool {
-			c.Pool().Close()
-		}
-	})
+	if c.closed.Swap(true) {
+		return nil
+	}
+	for _, call := range c.calls.of(c) {
+		call.cancel(closedError{})
+	}
+	if c.ownsPool {
+		c.Pool().Close()
+	}
 	return nil
 }
 
