@@ -25,6 +25,7 @@ type Client struct {
 
 	parent        *Client // it was derived from; nil: none
 	ownsPool      bool
+	ownsNetwork   bool
 	closing       atomic.Bool // refuses new calls
 	closed        atomic.Bool // by Close
 	calls         *registry   // of the client nothing was derived for, shared with all below
@@ -66,6 +67,7 @@ func (c *Client) configure(s settings, network *route.Network, opts []Option) er
 			return err
 		}
 	}
+	c.ownsNetwork = c.parent == nil || len(s.reach) > 0
 	if len(s.reach) > 0 {
 		changes := s.reach
 		s.reach = nil
@@ -116,8 +118,9 @@ func (c *Client) CloseIdleConnections() { c.Pool().EvictAll() }
 // Close cancels the running and queued calls of this client, and of those derived
 // from it, and refuses new ones: all of them fail with ErrClosed, those that had
 // begun with context.Canceled too. The pool and the dispatcher end with the client
-// that made them. It does not wait: what runs in code of the application's ends
-// when that returns. Idempotent; the error is nil.
+// that made them, and with it end those of a shared pool's connections that no
+// other client can use. It does not wait: what runs in code of the application's
+// ends when that returns. Idempotent; the error is nil.
 func (c *Client) Close() error {
 	c.closing.Store(true)
 	if c.closed.Swap(true) {
@@ -126,8 +129,11 @@ func (c *Client) Close() error {
 	for _, call := range c.calls.of(c) {
 		call.cancel(closedError{})
 	}
-	if c.ownsPool {
+	switch {
+	case c.ownsPool:
 		c.Pool().Close()
+	case c.ownsNetwork:
+		c.Pool().EvictNetwork(c.Network())
 	}
 	return nil
 }

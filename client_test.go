@@ -158,6 +158,47 @@ func TestClientCloseEndsWhatItMade(t *testing.T) {
 	})
 }
 
+// The connections of a derived client that reaches servers in a way of its own
+// are of use to nobody after its end: none stays in the pool it shares, of its
+// own ones and of those derived from it, in use or not; the others do.
+func TestClientCloseLeavesNothingInASharedPool(t *testing.T) {
+	overProtocols(t, allProtocols, func(w *world) {
+		w.serve(func(rw http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/hold" {
+				hang(rw, r)
+			}
+			answer(rw, r)
+		})
+		pool := w.client.Pool()
+		apart := w.derive(w.client, catena.WithPingInterval(0))
+		below := w.derive(apart, catena.WithPingInterval(0))
+		near := w.derive(apart, catena.WithUserAgent("near"))
+		for _, client := range []*catena.Client{w.client, apart, below, near} {
+			if err := w.reaches(client); err != nil {
+				w.Fatal(err)
+			}
+		}
+		held := enqueue(apart.NewCall(w.request("GET", "/hold", nil)))
+		time.Sleep(time.Second)
+		near.Close()
+		if n := pool.ConnectionCount(); n != 3 {
+			w.Errorf("%d connections after the end of a client with its parent's Network, want 3", n)
+		}
+		apart.Close()
+		if o := <-held; !errors.Is(o.err, catena.ErrClosed) {
+			w.Errorf("the running call: %v, want ErrClosed", o.err)
+		}
+		synctest.Wait()
+		if n := pool.ConnectionCount(); n != 1 || pool.IdleCount() != 1 {
+			w.Errorf("%d connections, %d of them idle: want the parent's alone", n, pool.IdleCount())
+		}
+		w.get("/", "abc")
+		if n := pool.Stats().Connected; n != 3 {
+			w.Errorf("%d connections were opened, want 3", n)
+		}
+	})
+}
+
 func TestClientCloseIsForItselfAndThoseBelow(t *testing.T) {
 	overProtocols(t, []string{h1, h2}, func(w *world) {
 		w.serve(answer)

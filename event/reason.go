@@ -81,7 +81,7 @@ const (
 	ReasonGoAway          Reason = "goaway"           // the server's GOAWAY
 	ReasonIdleTimeout     Reason = "idle-timeout"     // idle for the keep-alive time
 	ReasonIdleLimit       Reason = "idle-limit"       // more idle connections than are kept
-	ReasonEvicted         Reason = "evicted"          // EvictAll, CloseIdleConnections
+	ReasonEvicted         Reason = "evicted"          // EvictAll, CloseIdleConnections, or its client was closed
 	ReasonPoolClosed      Reason = "pool-closed"      // the pool was closed
 	ReasonConnectFailed   Reason = "connect-failed"   // it never stood
 )
