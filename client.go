@@ -98,7 +98,8 @@ func (c *Client) configure(s settings, network *route.Network, opts []Option) er
 	return nil
 }
 
-// Do is NewCall and Execute. The response's body is the caller's to close.
+// Do is NewCall and Execute. The response's body is the caller's to close. For
+// options of this call alone, or a Call that can be canceled, use NewCall.
 func (c *Client) Do(req *http.Request) (*http.Response, error) { return c.NewCall(req).Execute() }
 
 // Pool is where the client keeps its connections.
