@@ -68,6 +68,7 @@ func (l *loop) retry(req *http.Request, err error) (*http.Request, error) {
 	again, whyNot := l.decide(req, &f, config)
 	l.allocation.Decide(f, again, whyNot)
 	l.run.Listener.RetryDecision(l.run.Call, err, again, whyNot)
+	l.allocation.Drop() // also for an interceptor above that proceeds again
 	if !again {
 		closeBody(req)
 		return nil, err
@@ -76,7 +77,6 @@ func (l *loop) retry(req *http.Request, err error) (*http.Request, error) {
 	if bodyErr != nil {
 		return nil, bodyErr
 	}
-	l.allocation.Drop()
 	return next, nil
 }
 
