@@ -74,6 +74,9 @@ func (x *Exchange) Connection() *RealConnection { return x.conn }
 // Duplex reports whether the response may be read while the request is sent.
 func (x *Exchange) Duplex() bool { return x.conn.multiplexed() }
 
+// Written reports whether the peer may have seen anything of the request.
+func (x *Exchange) Written() bool { return x.codec.Written() }
+
 // SentAt is when the request's head was about to be written.
 func (x *Exchange) SentAt() time.Time { return x.sentAt }
 
