@@ -47,6 +47,7 @@ type Exchange struct {
 	lastOf      event.Reason  // why no exchange may follow, if none may
 	reading     atomic.Int32  // see responseBody
 	bodyErr     error         // what the body's reader got; io.EOF after a good end
+	cut         bool          // Close interrupts, or is about to, beside a Read: nobody else may get the connection
 
 	// parts counts what keeps the exchange open: the response's body, and an
 	// upload. settled and the last part's end together release the connection.
@@ -275,7 +276,7 @@ func (x *Exchange) partDone() {
 // again. Once.
 func (x *Exchange) finish(failed bool) {
 	clean := x.guard.Release()
-	reusable := !failed && clean && x.codec.Reusable()
+	reusable := !failed && clean && !x.cut && x.codec.Reusable()
 	if x.conn.http1 != nil {
 		if hint, ok := x.conn.http1.KeepAlive(); ok {
 			x.conn.pool.hint(x.conn, hint)
