@@ -55,17 +55,24 @@ func (a *StreamAllocation) connect(ctx context.Context, t Terms) (conn *RealConn
 func (a *StreamAllocation) nextRoute(ctx context.Context) (*route.Route, *RealConnection, error) {
 	if r := a.locked; r != nil {
 		a.locked = nil
+		if a.selector == nil {
+			a.tried = r
+		}
 		a.listener.RouteDecision(a.call, r.SocketAddr(), r.Shown, true, event.ReasonSameRoute)
 		return r, nil, nil
 	}
 	if !a.selection.HasNext() {
 		if a.selector == nil {
 			a.selector = route.NewSelector(a.address, a.database, a.call, a.listener)
+			a.selector.LeaveOut(a.tried)
 		}
 		began := time.Now()
 		selection, err := a.selector.Next(ctx)
 		if err == nil {
 			err = lifetime.Cause(ctx)
+		}
+		if errors.Is(err, route.ErrExhausted) && a.tried != nil {
+			return nil, nil, a.nothingElse()
 		}
 		if err != nil {
 			return nil, nil, a.unroutable(ctx, err, time.Since(began))
@@ -114,6 +121,15 @@ func (a *StreamAllocation) unroutable(ctx context.Context, err error, took time.
 	}
 	a.record(try)
 	return try.Err
+}
+
+// nothingElse is the failure of the last try, when a lookup has shown that there
+// is no other route than the one it took: it has no other to follow after all.
+func (a *StreamAllocation) nothingElse() error {
+	last := &a.attempts[len(a.attempts)-1]
+	last.Retried, last.Why = false, event.ReasonNoMoreRoutes
+	a.whyNot = last.Why
+	return last.Err
 }
 
 // connectBy opens a connection by one route. A failure is recorded as an attempt,

@@ -58,6 +58,7 @@ type StreamAllocation struct {
 	selector  *route.Selector // nil: no route was needed yet
 	selection *route.Selection
 	locked    *route.Route // to be taken next, without a lookup
+	tried     *route.Route // was taken that way, ahead of the selector; nil: none
 
 	attempts    []Attempt
 	unconnected error        // what the last search for a connection failed with
@@ -111,9 +112,9 @@ func (a *StreamAllocation) NewExchange(address route.Address, pool *Pool, req *h
 	defer done()
 	a.address, a.pool = address, pool
 	tried := len(a.attempts)
+	a.whyNot = event.ReasonCanceled // before anything was tried
 	conn, reused, err := a.find(ctx, t)
 	if a.unconnected = err; err != nil {
-		a.whyNot = event.ReasonCanceled // before anything was tried
 		if n := len(a.attempts); n > tried {
 			a.whyNot = a.attempts[n-1].Why
 		}
@@ -250,7 +251,7 @@ func (a *StreamAllocation) release() {
 // NewRoutes forgets the routes worked out so far: the next exchange follows a
 // response, not a failure.
 func (a *StreamAllocation) NewRoutes() {
-	a.selector, a.selection, a.locked = nil, nil, nil
+	a.selector, a.selection, a.locked, a.tried = nil, nil, nil, nil
 }
 
 // Drop cuts off what is under way and lets go of the connection.
