@@ -82,6 +82,9 @@ func (e *CallError) Error() string {
 
 // phrase says what was tried, unless the error itself says it.
 func phrase(a *Attempt) string {
+	if errors.Is(a.Err, connection.ErrUnsupportedRoute) {
+		return "" // nothing was connected to
+	}
 	var to string
 	if a.Addr != "" && !strings.Contains(a.Err.Error(), a.Addr) {
 		to = a.Addr

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/catena-http/catena/chain"
+	"github.com/catena-http/catena/connection"
 	"github.com/catena-http/catena/event"
 	"github.com/catena-http/catena/proxy"
 )
@@ -27,6 +28,7 @@ func TestCallErrorSentence(t *testing.T) {
 	reset := errors.New("connection reset by peer")
 	dial := errors.New("dial tcp 192.0.2.1:80: refused")
 	lookup := errors.New("lookup a.test: no such host")
+	unsupported := fmt.Errorf("%w: a thing", connection.ErrUnsupportedRoute)
 	via := proxy.Proxy{Type: proxy.HTTP, Host: "p.test", Port: 3128}
 	for name, tc := range map[string]struct {
 		err  chain.CallError
@@ -51,6 +53,10 @@ func TestCallErrorSentence(t *testing.T) {
 		"TLS": {
 			chain.CallError{Err: refused, Attempts: []chain.Attempt{{Step: event.StepTLS, Addr: "192.0.2.1:443", Err: refused}}},
 			"GET http://a.test/: TLS handshake with 192.0.2.1:443: connection refused",
+		},
+		"an unsupported way": {
+			chain.CallError{Err: unsupported, Attempts: []chain.Attempt{{Step: event.StepProxy, Addr: "192.0.2.1:80", Proxy: via, Err: unsupported}}},
+			"GET http://a.test/: not supported by this version: a thing",
 		},
 		"several, the first decides": {
 			chain.CallError{Err: refused, Attempts: []chain.Attempt{

@@ -42,7 +42,7 @@ func (a *StreamAllocation) connect(ctx context.Context, t Terms) (conn *RealConn
 		}
 		switch why := a.attempts[len(a.attempts)-1].Why; {
 		case why == event.ReasonNextRoute:
-		case why == event.ReasonNoMoreRoutes:
+		case why == event.ReasonNoMoreRoutes, why == event.ReasonUnsupported:
 			return nil, false, first
 		default:
 			return nil, false, err
@@ -149,10 +149,10 @@ func (a *StreamAllocation) connectBy(ctx context.Context, r *route.Route, t Term
 	case untrusted(err):
 		try.Why = event.ReasonCertificate
 	default:
-		if !errors.Is(err, ErrUnsupportedRoute) {
+		if try.Why = event.ReasonUnsupported; !errors.Is(err, ErrUnsupportedRoute) {
 			a.blame(r, err)
+			try.Why = event.ReasonNoMoreRoutes
 		}
-		try.Why = event.ReasonNoMoreRoutes
 		if a.hasNext() {
 			try.Retried, try.Why = true, event.ReasonNextRoute
 		}
