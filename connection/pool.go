@@ -66,7 +66,7 @@ type Stats struct {
 
 	Connected uint64 // connections that were opened and used
 	Reused    uint64 // exchanges that began on a pooled connection
-	Evicted   uint64 // idle connections closed for age or for a limit
+	Evicted   uint64 // idle connections that the pool closed: for age, for a limit, or told to
 }
 
 func (s Stats) String() string {
