@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/catena-http/catena/connection"
 	"github.com/catena-http/catena/event"
@@ -195,5 +196,22 @@ func (c *RealInterceptorChain) returned(resp *http.Response, err error) (*http.R
 		resp.Body.Close()
 		return nil, fmt.Errorf("network interceptor %s %w", c.name(), errProceedOnce)
 	}
+	if resp.Request == nil {
+		c.complete(resp)
+	}
 	return resp, nil
+}
+
+// complete fills in what an interceptor left out of an answer of its own.
+func (c *RealInterceptorChain) complete(resp *http.Response) {
+	resp.Request = c.request
+	if resp.Status == "" {
+		resp.Status = strings.TrimSpace(fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
+	}
+	if resp.Proto == "" && resp.ProtoMajor == 0 {
+		resp.Proto, resp.ProtoMajor, resp.ProtoMinor = "HTTP/1.1", 1, 1
+	}
+	if resp.Header == nil {
+		resp.Header = http.Header{}
+	}
 }
