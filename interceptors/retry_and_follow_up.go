@@ -113,7 +113,8 @@ func (l *loop) followUp(resp *http.Response) (*http.Request, error) {
 	if err == nil && next != nil {
 		if l.followUps++; l.followUps > l.link.Config().MaxFollowUps {
 			closeBody(next)
-			err, why = fmt.Errorf("%w: %d", chain.ErrTooManyFollowUps, l.followUps), event.ReasonTooManyFollowUps
+			err = fmt.Errorf("%w: %d (WithMaxFollowUps allows %d)", chain.ErrTooManyFollowUps, l.followUps, l.link.Config().MaxFollowUps)
+			why = event.ReasonTooManyFollowUps
 		}
 	}
 	if err != nil {
