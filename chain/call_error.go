@@ -29,6 +29,20 @@ type CallError struct {
 	Attempts []Attempt
 	// Err is the failure that decided.
 	Err error
+
+	unnamed bool // the text does not begin with Method and URL
+}
+
+// Unnamed is err, a *CallError as NewCallError made it, with a text that leaves out
+// method and URL; another error stays as it is. An engine part without a promise.
+func Unnamed(err error) error {
+	e, ok := err.(*CallError)
+	if !ok {
+		return err
+	}
+	unnamed := *e // listeners have the other one
+	unnamed.unnamed = true
+	return &unnamed
 }
 
 // NewCallError wraps err, unless it wraps a CallError already. An engine part
@@ -64,7 +78,7 @@ func (e *CallError) decided() int {
 
 func (e *CallError) Error() string {
 	var b strings.Builder
-	if subject := strings.TrimSpace(e.Method + " " + e.URL); subject != "" {
+	if subject := strings.TrimSpace(e.Method + " " + e.URL); subject != "" && !e.unnamed {
 		b.WriteString(subject + ": ")
 	}
 	i := e.decided()
