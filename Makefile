@@ -2,7 +2,7 @@
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: demo test lint bench fuzz peers
+.PHONY: demo test lint bench bench-docs bench-go fuzz peers
 
 # The main job on embedded servers: calls, their timelines, the architecture.
 demo:
@@ -21,9 +21,17 @@ lint:
 	go vet ./...
 	go run $(STATICCHECK) ./...
 
-# Small calls against net/http in the same run, allocations, idle memory.
-bench:
-	go test -run '^$$' -bench . -benchmem -count 5 .
+# Catena against its peers, in interleaved rounds: about half an hour.
+bench: peers
+	cd bench && go run ./cmd/bench -json results.json
+
+# The same, drawn into docs/performance.md and docs/performance/.
+bench-docs: peers
+	cd bench && go run ./cmd/bench -docs ../docs
+
+# Small calls against net/http, allocations and the cost of parts, in minutes.
+bench-go:
+	go test -run '^$$' -bench . -benchmem . ./interceptors ./connection ./connection/http1
 
 # One minute for each fuzz target.
 fuzz:

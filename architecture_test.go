@@ -15,28 +15,29 @@ import (
 
 const module = "github.com/catena-http/catena"
 
-// floors is the house: a room imports rooms of lower floors only. Rooms of one
-// floor do not know each other.
+// floors is the house, in tenths of a floor, so that an internal room can stand
+// between two: a room imports rooms of lower floors only. Rooms of one floor do not
+// know each other.
 var floors = map[string]int{
 	"internal/redact":   0,
 	"internal/wire":     0,
 	"proxy":             0,
-	"auth":              1,
-	"event":             1,
-	"connection/http1":  1,
-	"connection/http2":  1,
-	"event/zaplog":      2,
-	"internal/lifetime": 2,
-	"route":             2,
-	"connection":        3,
-	"chain":             4,
-	"interceptors":      5,
-	".":                 6,
-	"cmd/catena":        7,
+	"auth":              10,
+	"event":             10,
+	"connection/http1":  10,
+	"connection/http2":  10,
+	"event/zaplog":      20,
+	"internal/lifetime": 15,
+	"route":             20,
+	"connection":        30,
+	"chain":             40,
+	"interceptors":      50,
+	".":                 60,
+	"cmd/catena":        70,
 
 	// For tests, which are on no floor themselves.
 	"catenatest/simnet": 0,
-	"catenatest":        8,
+	"catenatest":        80,
 }
 
 // source is a Go file of the module.

@@ -47,27 +47,7 @@ func serveBench() {
 		io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}()
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		go func() {
-			defer conn.Close()
-			buf := make([]byte, 4096)
-			for {
-				n, err := conn.Read(buf)
-				if err != nil {
-					return
-				}
-				for range strings.Count(string(buf[:n]), "\r\n\r\n") {
-					if _, err := io.WriteString(conn, benchResponse); err != nil {
-						return
-					}
-				}
-			}
-		}()
-	}
+	serveConnections(l.(*net.TCPListener))
 }
 
 // startBenchServer starts the server process and returns its URL.
@@ -152,6 +132,7 @@ func parallel(b *testing.B, callers int, f func() error) {
 	var left atomic.Int64
 	left.Store(int64(b.N))
 	errs := make(chan error, callers)
+	before := processCPU()
 	b.ResetTimer()
 	for range callers {
 		go func() {
@@ -169,6 +150,7 @@ func parallel(b *testing.B, callers int, f func() error) {
 			b.Fatal(err)
 		}
 	}
+	b.ReportMetric(float64((processCPU()-before).Nanoseconds())/float64(b.N), "cpu-ns/op")
 }
 
 func getOnce(client doer, url string) error {

@@ -50,10 +50,7 @@ type Call struct {
 	outer      *callBody // what the application reads, where it is not the connection's own
 }
 
-var (
-	_ event.Call       = (*Call)(nil)
-	_ connection.Owner = (*Call)(nil)
-)
+var _ event.Call = (*Call)(nil)
 
 var lastCallID atomic.Uint64
 
@@ -87,7 +84,7 @@ func (c *Client) newCall(req *http.Request, opts []CallOption, plain bool) *Call
 	}
 	call.life.Init(untraced(ctx), &call.run.Infos)
 	call.listener = c.listenerFor(call, listeners, ctx)
-	call.allocation.Init(call, call.listener, &call.life, c.database)
+	call.allocation.Init(call, (*owner)(call), call.listener, &call.life, c.database)
 	return call
 }
 
@@ -145,11 +142,13 @@ func (c *Call) Clone() *Call {
 // Cancel ends the call with context.Canceled, wherever it is: what it waits for
 // is interrupted and its request body closed. It may be called any number of
 // times, before Execute and after the call is over too.
-func (c *Call) Cancel() {
+func (c *Call) Cancel() { c.cancel(context.Canceled) }
+
+func (c *Call) cancel(cause error) {
 	if c.canceled.Swap(true) {
 		return
 	}
-	c.life.Cancel()
+	c.life.CancelFor(cause)
 	c.listener.Canceled(c)
 }
 
@@ -223,7 +222,9 @@ func (c *Call) respond() (*http.Response, error) {
 	}
 	c.run.Interceptors = c.client.links
 	c.run.Application = len(c.client.settings.application)
-	c.run.Owner = c
+	c.run.Call = c
+	c.run.Owner = (*owner)(c)
+	c.run.Life = &c.life
 	c.run.Listener = c.listener
 	c.run.Allocation = &c.allocation
 	c.run.Secrets = c.client.secrets
@@ -274,7 +275,7 @@ func (c *Call) fail(err error) error {
 	}
 	c.closeBody()
 	c.allocation.Abort()
-	err = chain.NewCallError(c, c.allocation.Attempts(), err)
+	err = c.failure(err)
 	c.end(err)
 	return err
 }
@@ -314,16 +315,25 @@ func (c *Call) succeed(resp *http.Response) *http.Response {
 	return resp
 }
 
+// owner is a call as the engine sees it, with methods that are not the
+// application's to call.
+type owner Call
+
+var _ connection.Owner = (*owner)(nil)
+
 // BodyFailed is err for the one who reads the response's body.
-func (c *Call) BodyFailed(err error) error {
-	return chain.NewCallError(c, c.allocation.Attempts(), err)
-}
+func (o *owner) BodyFailed(err error) error { return (*Call)(o).failure(err) }
 
 // Released is told that the connection was let go of for good.
-func (c *Call) Released(err error) {
-	if c.outer == nil {
-		c.end(err)
+func (o *owner) Released(err error) {
+	if o.outer == nil {
+		(*Call)(o).end(err)
 	}
+}
+
+// failure is err as the application gets it.
+func (c *Call) failure(err error) error {
+	return chain.NewCallError(c, c.allocation.Attempts(), err)
 }
 
 // end is the call's end: the last event, and nothing of it is left.

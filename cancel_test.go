@@ -12,6 +12,8 @@ import (
 	"github.com/catena-http/catena"
 	"github.com/catena-http/catena/catenatest"
 	"github.com/catena-http/catena/catenatest/simnet"
+	"github.com/catena-http/catena/chain"
+	"github.com/catena-http/catena/event"
 )
 
 // ending is a way in which a call ends before it is done, one second in.
@@ -22,6 +24,7 @@ type ending struct {
 	deadline bool // errors.Is(err, context.DeadlineExceeded)
 	ours     bool // *TimeoutError of step "call"
 	theirs   bool // by the caller's context
+	closed   bool // errors.Is(err, ErrClosed)
 }
 
 var errBecause = errors.New("the user has gone")
@@ -50,7 +53,7 @@ var endings = []ending{
 	{name: "call timeout", deadline: true, ours: true, start: func(w *world, req *http.Request) *catena.Call {
 		return w.client.NewCall(req, catena.WithCallTimeout(time.Second))
 	}},
-	{name: "client closed", canceled: true, start: func(w *world, req *http.Request) *catena.Call {
+	{name: "client closed", canceled: true, closed: true, start: func(w *world, req *http.Request) *catena.Call {
 		time.AfterFunc(time.Second, func() { w.client.Close() })
 		return w.client.NewCall(req)
 	}},
@@ -67,6 +70,9 @@ func (e ending) check(t *testing.T, err error) {
 	}
 	if got := errors.Is(err, context.DeadlineExceeded); got != e.deadline {
 		t.Errorf("errors.Is(%v, context.DeadlineExceeded) is %v", err, got)
+	}
+	if got := errors.Is(err, catena.ErrClosed); got != e.closed {
+		t.Errorf("errors.Is(%v, ErrClosed) is %v", err, got)
 	}
 	var netErr net.Error
 	if !errors.As(err, &netErr) || netErr.Timeout() != e.deadline {
@@ -326,3 +332,32 @@ func (b *stubbornBody) Read(p []byte) (int, error) {
 }
 
 func (b *stubbornBody) Close() error { b.closes++; return nil }
+
+// An interceptor that puts another context in the place of the call's does not
+// keep the call from ending, and nothing is tried again then.
+func TestCallsEndWhoseContextWasReplaced(t *testing.T) {
+	replace := chain.InterceptorFunc(func(c chain.Chain) (*http.Response, error) {
+		return c.Proceed(c.Request().WithContext(context.Background()))
+	})
+	for place, with := range map[string]catena.Option{
+		"application": catena.WithInterceptor(replace), "network": catena.WithNetworkInterceptor(replace),
+	} {
+		for _, e := range endings {
+			t.Run(place+"/"+e.name, func(t *testing.T) {
+				inWorld(t, nil, func(*world) []catena.Option { return []catena.Option{with} }, func(w *world) {
+					w.serve(hang)
+					began := time.Now()
+					_, err := finish(e.start(w, w.requestTo("GET", w.url(twin, "/"), nil)))
+					if took := time.Since(began); took != time.Second {
+						w.Errorf("the call took %v, want 1s", took)
+					}
+					e.check(w.T, err)
+					var failed *catena.CallError
+					if !errors.As(err, &failed) || len(failed.Attempts) != 1 || failed.Attempts[0].Retried || failed.Attempts[0].Why != event.ReasonCanceled {
+						w.Errorf("%+v, want one attempt that is not made again", err)
+					}
+				})
+			})
+		}
+	}
+}

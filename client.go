@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/catena-http/catena/chain"
@@ -20,14 +19,16 @@ import (
 type Client struct {
 	settings settings // as given, for With
 	links    []chain.Interceptor
+	listener event.Listener // the settings' listeners in one
 	secrets  *redact.Secrets
 	database *route.Database
 
 	parent        *Client // it was derived from; nil: none
 	ownsPool      bool
+	ownsNetwork   bool
 	closing       atomic.Bool // refuses new calls
-	closed        sync.Once
-	calls         *registry // of the client nothing was derived for, shared with all below
+	closed        atomic.Bool // by Close
+	calls         *registry   // of the client nothing was derived for, shared with all below
 	roundTripping chain.Config
 }
 
@@ -43,8 +44,12 @@ func New(opts ...Option) (*Client, error) {
 
 // With makes a client with further options. It shares c's pool, dispatcher and
 // memory of failed routes; and its connections, unless one of the options
-// decides how servers are reached (see route.Network). It is closed with c.
+// decides how servers are reached (see route.Network). It is closed with c; of a
+// closed client there is none, the error is ErrClosed.
 func (c *Client) With(opts ...Option) (*Client, error) {
+	if c.refuses() {
+		return nil, ErrClosed
+	}
 	derived := &Client{database: c.database, parent: c, calls: c.calls}
 	if err := derived.configure(c.settings.clone(), c.settings.config.Network, opts); err != nil {
 		return nil, err
@@ -62,6 +67,7 @@ func (c *Client) configure(s settings, network *route.Network, opts []Option) er
 			return err
 		}
 	}
+	c.ownsNetwork = c.parent == nil || len(s.reach) > 0
 	if len(s.reach) > 0 {
 		changes := s.reach
 		s.reach = nil
@@ -82,6 +88,7 @@ func (c *Client) configure(s settings, network *route.Network, opts []Option) er
 		return err
 	}
 	c.settings = s
+	c.listener = event.Join(s.listeners...)
 	c.secrets = redact.New(s.secrets...)
 	c.links = slices.Concat(s.application,
 		[]chain.Interceptor{interceptors.RetryAndFollowUp{}, interceptors.Bridge{}, interceptors.Connect{}},
@@ -91,7 +98,8 @@ func (c *Client) configure(s settings, network *route.Network, opts []Option) er
 	return nil
 }
 
-// Do is NewCall and Execute. The response's body is the caller's to close.
+// Do is NewCall and Execute. The response's body is the caller's to close. For
+// options of this call alone, or a Call that can be canceled, use NewCall.
 func (c *Client) Do(req *http.Request) (*http.Response, error) { return c.NewCall(req).Execute() }
 
 // Pool is where the client keeps its connections.
@@ -109,25 +117,32 @@ func (c *Client) Network() *route.Network { return c.settings.config.Network }
 func (c *Client) CloseIdleConnections() { c.Pool().EvictAll() }
 
 // Close cancels the running and queued calls of this client, and of those derived
-// from it, and refuses new ones. The pool and the dispatcher end with the client
-// that made them. It does not wait: what runs in code of the application's ends
-// when that returns. Idempotent; the error is nil.
+// from it, and refuses new ones: all of them fail with ErrClosed, those that had
+// begun with context.Canceled too. The pool and the dispatcher end with the client
+// that made them, and with it end those of a shared pool's connections that no
+// other client can use. It does not wait: what runs in code of the application's
+// ends when that returns. Idempotent; the error is nil.
 func (c *Client) Close() error {
 	c.closing.Store(true)
-	c.closed.Do(func() {
-		for _, call := range c.calls.of(c) {
-			call.Cancel()
-		}
-		if c.ownsPool {
-			c.Pool().Close()
-		}
-	})
+	if c.closed.Swap(true) {
+		return nil
+	}
+	for _, call := range c.calls.of(c) {
+		call.cancel(closedError{})
+	}
+	switch {
+	case c.ownsPool:
+		c.Pool().Close()
+	case c.ownsNetwork:
+		c.Pool().EvictNetwork(c.Network())
+	}
 	return nil
 }
 
 // Shutdown refuses new calls, waits until those queued and running have ended,
 // their bodies closed, and then closes the client. When ctx ends first it returns
-// ctx's error and closes nothing.
+// ctx's error and closes nothing; new calls stay refused, and Close or another
+// Shutdown is what is left to do.
 func (c *Client) Shutdown(ctx context.Context) error {
 	c.closing.Store(true)
 	if err := c.calls.wait(ctx, c); err != nil {
@@ -158,17 +173,14 @@ func (c *Client) belongsTo(of *Client) bool {
 
 // listenerFor joins the listeners of one call.
 func (c *Client) listenerFor(call *Call, more []event.Listener, ctx context.Context) event.Listener {
-	listeners := c.settings.listeners
 	var made event.Listener
 	if c.settings.factory != nil {
 		made = c.settings.factory(call)
 	}
 	trace := traceListener(ctx)
-	if made == nil && trace == nil && len(more) == 0 && len(listeners) == 0 {
-		return event.NopListener{}
+	if made == nil && trace == nil && len(more) == 0 {
+		return c.listener
 	}
-	all := slices.Clone(listeners)
-	all = append(all, made)
-	all = append(all, more...)
+	all := append([]event.Listener{c.listener, made}, more...)
 	return event.Join(append(all, trace)...)
 }

@@ -110,8 +110,8 @@ func TestClientCloseCancelsAndRefuses(t *testing.T) {
 		if err := w.client.Close(); err != nil {
 			w.Errorf("the second Close: %v", err)
 		}
-		if _, err := io.ReadAll(resp.Body); !errors.Is(err, context.Canceled) {
-			w.Errorf("the body of a running call gave %v, want context.Canceled", err)
+		if _, err := io.ReadAll(resp.Body); !errors.Is(err, context.Canceled) || !errors.Is(err, catena.ErrClosed) {
+			w.Errorf("the body of a running call gave %v, want context.Canceled and ErrClosed", err)
 		}
 		resp.Body.Close()
 		if n := w.client.Pool().ConnectionCount(); n != 0 {
@@ -120,11 +120,7 @@ func TestClientCloseCancelsAndRefuses(t *testing.T) {
 		if err := w.reaches(w.client); !errors.Is(err, catena.ErrClosed) {
 			w.Errorf("error %v, want ErrClosed", err)
 		}
-		late, err := w.client.With(catena.WithUserAgent("late"))
-		if err != nil {
-			w.Fatal(err)
-		}
-		if err := w.reaches(late); !errors.Is(err, catena.ErrClosed) {
+		if late, err := w.client.With(catena.WithUserAgent("late")); late != nil || !errors.Is(err, catena.ErrClosed) {
 			w.Errorf("a client derived later: %v, want ErrClosed", err)
 		}
 		if _, err := w.client.RoundTripper().RoundTrip(w.request("GET", "/", nil)); !errors.Is(err, catena.ErrClosed) {
@@ -159,6 +155,47 @@ func TestClientCloseEndsWhatItMade(t *testing.T) {
 			w.Errorf("the giver's pool has %d idle connections, want 1", n)
 		}
 		pool.Close()
+	})
+}
+
+// The connections of a derived client that reaches servers in a way of its own
+// are of use to nobody after its end: none stays in the pool it shares, of its
+// own ones and of those derived from it, in use or not; the others do.
+func TestClientCloseLeavesNothingInASharedPool(t *testing.T) {
+	overProtocols(t, allProtocols, func(w *world) {
+		w.serve(func(rw http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/hold" {
+				hang(rw, r)
+			}
+			answer(rw, r)
+		})
+		pool := w.client.Pool()
+		apart := w.derive(w.client, catena.WithPingInterval(0))
+		below := w.derive(apart, catena.WithPingInterval(0))
+		near := w.derive(apart, catena.WithUserAgent("near"))
+		for _, client := range []*catena.Client{w.client, apart, below, near} {
+			if err := w.reaches(client); err != nil {
+				w.Fatal(err)
+			}
+		}
+		held := enqueue(apart.NewCall(w.request("GET", "/hold", nil)))
+		time.Sleep(time.Second)
+		near.Close()
+		if n := pool.ConnectionCount(); n != 3 {
+			w.Errorf("%d connections after the end of a client with its parent's Network, want 3", n)
+		}
+		apart.Close()
+		if o := <-held; !errors.Is(o.err, catena.ErrClosed) {
+			w.Errorf("the running call: %v, want ErrClosed", o.err)
+		}
+		synctest.Wait()
+		if n := pool.ConnectionCount(); n != 1 || pool.IdleCount() != 1 {
+			w.Errorf("%d connections, %d of them idle: want the parent's alone", n, pool.IdleCount())
+		}
+		w.get("/", "abc")
+		if n := pool.Stats().Connected; n != 3 {
+			w.Errorf("%d connections were opened, want 3", n)
+		}
 	})
 }
 

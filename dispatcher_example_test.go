@@ -1,6 +1,8 @@
 package catena_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -50,4 +52,39 @@ func ExampleNewDispatcher() {
 	// hello, true
 	// hello, true
 	// hello, true
+}
+
+// CancelAll ends the running calls and those that wait.
+func ExampleDispatcher_CancelAll() {
+	arrived := make(chan struct{}, 3)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	client, err := catena.New(catena.WithDispatcher(catena.NewDispatcher(catena.DispatcherOptions{MaxCalls: 1})))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	var done sync.WaitGroup
+	for range 3 {
+		req, err := http.NewRequest("GET", server.URL, nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		done.Add(1)
+		client.NewCall(req).Enqueue(func(_ *http.Response, err error) {
+			defer done.Done()
+			fmt.Println("canceled:", errors.Is(err, context.Canceled))
+		})
+	}
+	<-arrived // the other two are in the queue
+	client.Dispatcher().CancelAll()
+	done.Wait()
+	// Output:
+	// canceled: true
+	// canceled: true
+	// canceled: true
 }

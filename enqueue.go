@@ -12,6 +12,9 @@ import (
 // returns. A call that waits leaves the queue at once when it is canceled or its
 // context ends.
 func (c *Call) Enqueue(done func(*http.Response, error)) {
+	if done == nil {
+		panic("catena: Enqueue: done is nil")
+	}
 	if c.executed.Swap(true) {
 		go done(nil, c.refused(ErrAlreadyExecuted))
 		return

@@ -393,3 +393,22 @@ func TestEnqueueFromACallback(t *testing.T) {
 		}
 	})
 }
+
+// The mistake is told where it is made, and the call can still be run.
+func TestEnqueueWithoutCallback(t *testing.T) {
+	overProtocols(t, []string{h1}, func(w *world) {
+		w.serve(answer)
+		call := w.client.NewCall(w.request("GET", "/", nil))
+		func() {
+			defer func() {
+				if got := recover(); got != "catena: Enqueue: done is nil" {
+					w.Errorf("panic %v", got)
+				}
+			}()
+			call.Enqueue(nil)
+		}()
+		if _, err := finish(call); err != nil {
+			w.Error(err)
+		}
+	})
+}

@@ -43,7 +43,7 @@ func TestErrorTree(t *testing.T) {
 		defer client.Close()
 		_, err = client.Do(bodyRequest(t, "POST", "http://user:hidden@origin.test/a?token=hidden&b=1", "hello"))
 		want := `POST http://user:xxxxx@origin.test/a?token=██&b=1: read the response from 192.0.2.2:80: ` +
-			`the server closed the connection before a response: EOF (2 attempts failed); ` +
+			`the server closed the connection before a response: EOF (the last of 2 attempts); ` +
 			`the request may have been acted on and is not sent again`
 		if diff := gocmp.Diff(want, err.Error()); diff != "" {
 			t.Errorf("Error (-want +got):\n%s", diff)

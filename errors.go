@@ -1,6 +1,7 @@
 package catena
 
 import (
+	"context"
 	"errors"
 
 	"github.com/catena-http/catena/chain"
@@ -9,7 +10,8 @@ import (
 )
 
 var (
-	// ErrClosed is why a call of a closed client fails.
+	// ErrClosed is why a call of a closed client fails: one that comes too late,
+	// and one that Close cancels, which is a context.Canceled too.
 	ErrClosed = errors.New("the client is closed")
 	// ErrAlreadyExecuted is why a call fails that was executed or enqueued before.
 	// Clone gives one that can be.
@@ -17,6 +19,13 @@ var (
 	// ErrTooManyFollowUps is why a call fails that WithMaxFollowUps cuts off.
 	ErrTooManyFollowUps = chain.ErrTooManyFollowUps
 )
+
+// closedError is what cancels the calls of a client that is closed.
+type closedError struct{}
+
+func (closedError) Error() string { return ErrClosed.Error() }
+
+func (closedError) Unwrap() []error { return []error{ErrClosed, context.Canceled} }
 
 type (
 	// CallError is why a call failed: every attempt and the failure that decided.

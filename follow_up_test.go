@@ -125,7 +125,7 @@ func TestFollowUpLimit(t *testing.T) {
 		if fails := err != nil; fails != test.fails {
 			t.Errorf("%d redirects: error %v", test.redirects, err)
 		}
-		if err != nil && !strings.Contains(err.Error(), fmt.Sprint("too many follow-up requests: ", test.seen)) {
+		if err != nil && !strings.Contains(err.Error(), fmt.Sprintf("too many follow-up requests: %d (WithMaxFollowUps allows %d)", test.seen, test.seen-1)) {
 			t.Errorf("error %q does not tell how many", err)
 		}
 		outcomeOf(resp, err)

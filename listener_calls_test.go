@@ -3,6 +3,7 @@ package catena_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net/http"
 	"net/netip"
@@ -201,5 +202,27 @@ func TestListenersMayUseTheClient(t *testing.T) {
 			w.Errorf("%d kinds of events came, want %d: %v", len(i.seen), want, i.seen)
 		}
 		i.client = nil
+	})
+}
+
+// closer closes the client from within an event that Close itself sends.
+type closer struct {
+	event.NopListener
+	client *catena.Client
+}
+
+func (c *closer) Canceled(event.Call) { c.client.Close() }
+
+func TestListenersMayCloseTheClient(t *testing.T) {
+	overProtocols(t, []string{h1, h2}, func(w *world) {
+		w.serve(hang)
+		c := &closer{}
+		c.client = w.derive(w.client, catena.WithEventListener(c))
+		got := enqueue(c.client.NewCall(w.request("GET", "/", nil)))
+		synctest.Wait()
+		c.client.Close()
+		if o := <-got; !errors.Is(o.err, catena.ErrClosed) {
+			w.Errorf("error %v, want ErrClosed", o.err)
+		}
 	})
 }

@@ -26,7 +26,9 @@ type Option interface {
 	apply(*settings) error
 }
 
-// CallOption is an Option that NewCall takes too, for one call.
+// CallOption is an Option that NewCall takes too, for one call. What is an Option
+// only, such as interceptors, a cookie jar or an authenticator, takes a client of
+// its own: derive one with With, once, and keep it.
 type CallOption interface {
 	Option
 	callOption()
@@ -92,7 +94,8 @@ func (callOption) callOption()               {}
 
 var errNilOption = errors.New("an option is nil")
 
-// Options is a list of call options as one Option for New and With.
+// Options is a list of call options as one Option for New and With. To NewCall
+// they are given one by one.
 func Options(opts ...CallOption) Option {
 	return option(func(s *settings) error {
 		for _, o := range opts {
@@ -111,7 +114,7 @@ func Options(opts ...CallOption) Option {
 // there. They see a call once.
 func WithInterceptor(is ...chain.Interceptor) Option {
 	return option(func(s *settings) error {
-		if slices.Contains(is, nil) {
+		if slices.ContainsFunc(is, isNoInterceptor) {
 			return errors.New("WithInterceptor: an interceptor is nil")
 		}
 		s.application = append(s.application, is...)
@@ -123,12 +126,18 @@ func WithInterceptor(is ...chain.Interceptor) Option {
 // there. They see every request on the wire, and its connection.
 func WithNetworkInterceptor(is ...chain.Interceptor) Option {
 	return option(func(s *settings) error {
-		if slices.Contains(is, nil) {
+		if slices.ContainsFunc(is, isNoInterceptor) {
 			return errors.New("WithNetworkInterceptor: an interceptor is nil")
 		}
 		s.network = append(s.network, is...)
 		return nil
 	})
+}
+
+// isNoInterceptor reports whether i is nil, or a function that is.
+func isNoInterceptor(i chain.Interceptor) bool {
+	f, ok := i.(chain.InterceptorFunc)
+	return i == nil || ok && f == nil
 }
 
 // WithEventListener adds a listener to those already there and to the factory's.
@@ -171,19 +180,22 @@ func WithDispatcher(d *Dispatcher) Option {
 	})
 }
 
-// WithAuthenticator answers the 401 challenges of origins. Default: none does.
+// WithAuthenticator answers the 401 challenges of origins. Default, and nil: none
+// does.
 func WithAuthenticator(a auth.Authenticator) Option {
 	return option(func(s *settings) error { s.config.Authenticator = a; return nil })
 }
 
-// WithCookieJar takes cookies from jar and gives them to it. Default: none.
+// WithCookieJar takes cookies from jar and gives them to it. Default, and nil: none.
 func WithCookieJar(jar http.CookieJar) Option {
 	return option(func(s *settings) error { s.config.CookieJar = jar; return nil })
 }
 
 // WithSecrets declares names of header fields, query parameters and cookies that
 // carry secrets, on top of the usual ones. Their values are masked in errors,
-// events and logs, and the fields do not follow a redirect to another origin.
+// events and logs, and the fields do not follow a redirect to another origin. A
+// password in a URL is masked as xxxxx, as by net/url, all else as ██. Letter
+// case, hyphens and underscores do not count; "" is ignored.
 func WithSecrets(names ...string) Option {
 	return option(func(s *settings) error { s.secrets = append(s.secrets, names...); return nil })
 }

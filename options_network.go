@@ -26,7 +26,8 @@ func reach(change func(*route.Network)) Option {
 }
 
 // WithProxy sends every call through p, and through nothing else. Proxy{} is
-// direct.
+// direct. Not yet: https URLs through a proxy, HTTPS and SOCKS proxies; such a call
+// fails with connection.ErrUnsupportedRoute.
 func WithProxy(p proxy.Proxy) Option {
 	return option(func(s *settings) error {
 		if err := p.Validate(); err != nil {
@@ -42,8 +43,8 @@ func WithProxySelector(sel proxy.Selector) Option {
 	return reach(func(n *route.Network) { n.ProxySelector = sel })
 }
 
-// WithProxyAuthenticator answers the 407 challenges of HTTP proxies. Default:
-// none does.
+// WithProxyAuthenticator answers the 407 challenges of plain HTTP proxies, for http
+// URLs; those of a CONNECT not yet. Default, and nil: none does.
 func WithProxyAuthenticator(a auth.Authenticator) Option {
 	return reach(func(n *route.Network) { n.ProxyAuthenticator = a })
 }

@@ -149,6 +149,8 @@ func TestOptionsThatMakeNoSenseAreNamed(t *testing.T) {
 	for name, opts := range map[string][]catena.Option{
 		"WithInterceptor":           {catena.WithInterceptor(nil)},
 		"WithNetworkInterceptor":    {catena.WithNetworkInterceptor(nil)},
+		"WithInterceptor func":      {catena.WithInterceptor(chain.InterceptorFunc(nil))},
+		"WithNetworkInterceptor f":  {catena.WithNetworkInterceptor(chain.InterceptorFunc(nil))},
 		"WithEventListener":         {catena.WithEventListener(nil)},
 		"WithPool":                  {catena.WithPool(nil)},
 		"WithDispatcher":            {catena.WithDispatcher(nil)},

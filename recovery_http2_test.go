@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/catena-http/catena"
 	"github.com/catena-http/catena/catenatest/simnet"
+	"github.com/catena-http/catena/chain"
 )
 
 // framedConn is the server's side of an HTTP/2 connection by prior knowledge, one
@@ -261,6 +263,60 @@ func TestGracefulGoAway(t *testing.T) {
 			t.Errorf("%d connections, want 2", n)
 		}
 	})
+}
+
+// A server that lets its connections go often refuses nothing: a call that finds
+// one pooled connection after the other shut down, before it has sent anything,
+// goes on to the next. On connections of its own there is an end to it.
+func TestGoAwayBeforeTheStream(t *testing.T) {
+	const shortLived = 10
+	for name, tc := range map[string]struct {
+		pooled bool
+		want   string
+	}{
+		"pooled connections": {true, okTwice + strings.Repeat("write, reused, again: not-processed\n", shortLived) + "on 11 connections"},
+		"fresh connections": {false, "error: not processed\n" + strings.Repeat("write, again: not-processed\n", 3) +
+			"write: too-many-refusals\non 4 connections"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				network, peer := framedNetwork(t, func(f *framedConn) {
+					if tc.pooled {
+						f.respond(f.nextRequest(), "ok")
+					}
+					if f.n <= shortLived {
+						time.Sleep(100 * time.Millisecond)
+						f.WriteGoAway(1, http2.ErrCodeNo, nil)
+					}
+					f.rest()
+				})
+				var client *catena.Client
+				other := func() {
+					if got := outcomeOf(client.Do(bodyRequest(t, "GET", "http://origin.test/other", ""))); got != `200 "ok"` {
+						t.Errorf("another call: %s", got)
+					}
+				}
+				client = h2cClient(t, network, catena.WithNetworkInterceptor(chain.InterceptorFunc(func(c chain.Chain) (*http.Response, error) {
+					if c.Request().URL.Path == "/" && peer.accepted() <= shortLived {
+						time.Sleep(200 * time.Millisecond) // the connection is shut down meanwhile
+						if tc.pooled {
+							other()
+						}
+					}
+					return c.Proceed(c.Request())
+				})))
+				defer client.Close()
+				if tc.pooled {
+					other()
+				}
+				got := outcomeOf(client.Do(bodyRequest(t, "POST", "http://origin.test/", "hello")))
+				got += fmt.Sprintf("\non %d connections", peer.accepted())
+				if diff := gocmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("outcome (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
 }
 
 // TestResetAfterData: what came before the reset is read, then the error, which

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Get calls url by GET.
+// Get calls url by GET. For header fields, or options of this call alone, make a
+// request and give it to NewCall.
 func (c *Client) Get(ctx context.Context, url string) (*http.Response, error) {
 	return c.send(ctx, http.MethodGet, url, "", nil)
 }

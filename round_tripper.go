@@ -1,6 +1,10 @@
 package catena
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/catena-http/catena/chain"
+)
 
 // RoundTripper is the client as a transport of net/http's Client, of
 // httputil.ReverseProxy or of whatever else takes one. It follows nothing and
@@ -9,6 +13,13 @@ import "net/http"
 // events, proxies and safe recovery stay. The hooks of net/http/httptrace in the
 // request's context fire.
 //
+// An http.Client puts errors into a *url.Error, whose text has the URL without its
+// password; secrets in its query, which a CallError masks, are shown.
+//
+// The text of its errors leaves out method and URL, which a CallError has and
+// net/http's Client puts in front. What that puts there is its own: the URL without
+// its password, but with the secrets of its query, which Catena masks.
+//
 // It changes a request only by consuming and closing its Body; the response's
 // Request is the request as given.
 func (c *Client) RoundTripper() http.RoundTripper { return roundTripper{c} }
@@ -16,7 +27,11 @@ func (c *Client) RoundTripper() http.RoundTripper { return roundTripper{c} }
 type roundTripper struct{ client *Client }
 
 func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
-	return t.client.newCall(req, nil, true).Execute()
+	resp, err := t.client.newCall(req, nil, true).Execute()
+	if err != nil {
+		return nil, chain.Unnamed(err)
+	}
+	return resp, nil
 }
 
 // CloseIdleConnections is what http.Client.CloseIdleConnections calls.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -20,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/catena-http/catena"
+	"github.com/catena-http/catena/catenatest/simnet"
 	"github.com/catena-http/catena/chain"
 )
 
@@ -383,6 +385,31 @@ func TestRoundTripperRecoversSafely(t *testing.T) {
 		}
 		if n := count.Load(); n != 4 {
 			w.Errorf("the server had %d requests, want 4", n)
+		}
+	})
+}
+
+// net/http's Client says method and URL itself; the error has them all the same,
+// and the events have it in full.
+func TestRoundTripperErrorsSayNothingTwice(t *testing.T) {
+	overProtocols(t, []string{h1}, func(w *world) {
+		w.net.SetFaults(originAddr, simnet.Faults{Refuse: true})
+		hc := &http.Client{Transport: w.client.RoundTripper()}
+		url := w.url(origin, "/a")
+		_, err := hc.Do(w.requestTo("GET", url, nil))
+		var ours *catena.CallError
+		if !errors.As(err, &ours) || ours.Method != "GET" || ours.URL != url {
+			w.Fatalf("error %+v, want a *CallError of GET %s", err, url)
+		}
+		if n := strings.Count(err.Error(), url); n != 1 || strings.Contains(err.Error(), "GET") {
+			w.Errorf("the text is %q", err)
+		}
+		if !strings.HasPrefix(fmt.Sprintf("%+v", ours), "dial tcp") {
+			w.Errorf("in full: %+v", ours)
+		}
+		events := w.calls.Events()
+		if last := events[len(events)-1]; !strings.HasPrefix(last.Err.Error(), "GET "+url+": ") {
+			w.Errorf("the event has %q", last.Err)
 		}
 	})
 }

@@ -69,6 +69,12 @@ func TestClientShutdownThatEndsEarlyClosesNothing(t *testing.T) {
 		if err := w.client.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			w.Errorf("Shutdown gave %v, want context.DeadlineExceeded", err)
 		}
+		if err := w.reaches(w.client); !errors.Is(err, catena.ErrClosed) || errors.Is(err, context.Canceled) {
+			w.Errorf("a new call gave %v, want ErrClosed alone", err)
+		}
+		if _, err := w.client.With(); !errors.Is(err, catena.ErrClosed) {
+			w.Errorf("With gave %v, want ErrClosed", err)
+		}
 		time.Sleep(time.Minute)
 		for _, got := range []<-chan outcome{running, queued} {
 			if o := w.only(got); o.err != nil {

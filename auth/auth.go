@@ -8,7 +8,8 @@ import (
 
 // PreemptiveScheme is the scheme of the challenge in a 407 that no proxy sent: it is made up before
 // the first CONNECT to a proxy, to ask the proxy's authenticator for credentials ahead of any refusal.
-// An authenticator that answers nil is asked again when the proxy really refuses.
+// An authenticator that answers nil is asked again when the proxy really refuses. Not yet: this version
+// sends no CONNECT.
 const PreemptiveScheme = "Catena-Preemptive"
 
 // Authenticator answers challenges. It is used by many calls at once.

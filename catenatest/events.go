@@ -1,5 +1,6 @@
 // Package catenatest holds what tests of programs that use Catena need, and
-// Catena's own tests too.
+// Catena's own tests too: checks of recorded events, and in simnet a network in
+// memory. docs/testing.md shows how to use them.
 package catenatest
 
 import (

@@ -270,12 +270,3 @@ func TestCheckConnectionEvents(t *testing.T) {
 		})
 	}
 }
-
-func ExampleCheckEvents() {
-	events := event.NewRecorder()
-	// ... a client with this listener does its work ...
-	if err := catenatest.CheckEvents(events.Events()); err != nil {
-		fmt.Println(err)
-	}
-	// Output:
-}

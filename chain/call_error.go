@@ -29,9 +29,24 @@ type CallError struct {
 	Attempts []Attempt
 	// Err is the failure that decided.
 	Err error
+
+	unnamed bool // the text does not begin with Method and URL
 }
 
-// NewCallError wraps err, unless it wraps a CallError already.
+// Unnamed is err, a *CallError as NewCallError made it, with a text that leaves out
+// method and URL; another error stays as it is. An engine part without a promise.
+func Unnamed(err error) error {
+	e, ok := err.(*CallError)
+	if !ok {
+		return err
+	}
+	unnamed := *e // listeners have the other one
+	unnamed.unnamed = true
+	return &unnamed
+}
+
+// NewCallError wraps err, unless it wraps a CallError already. An engine part
+// without a promise to users.
 func NewCallError(call event.Call, attempts []Attempt, err error) error {
 	var known *CallError
 	if errors.As(err, &known) {
@@ -50,37 +65,54 @@ func NewCallError(call event.Call, attempts []Attempt, err error) error {
 	return e
 }
 
-// last is the try that failed with the deciding error, if one did.
-func (e *CallError) last() *Attempt {
+// decided is the place of the try that failed with the deciding error, -1 where
+// none did.
+func (e *CallError) decided() int {
 	for i := len(e.Attempts) - 1; i >= 0; i-- {
-		if a := &e.Attempts[i]; errors.Is(e.Err, a.Err) {
-			return a
+		if errors.Is(e.Err, e.Attempts[i].Err) {
+			return i
 		}
 	}
-	return nil
+	return -1
 }
 
 func (e *CallError) Error() string {
 	var b strings.Builder
-	if subject := strings.TrimSpace(e.Method + " " + e.URL); subject != "" {
+	if subject := strings.TrimSpace(e.Method + " " + e.URL); subject != "" && !e.unnamed {
 		b.WriteString(subject + ": ")
 	}
-	a := e.last()
-	if a != nil {
-		b.WriteString(phrase(a))
+	i := e.decided()
+	if i < 0 { // the attempts, if any, are not to blame
+		b.WriteString(e.Err.Error())
+		return b.String()
 	}
+	a := &e.Attempts[i]
+	b.WriteString(phrase(a))
 	b.WriteString(e.Err.Error())
 	if n := len(e.Attempts); n > 1 {
-		fmt.Fprintf(&b, " (%d attempts failed)", n)
+		fmt.Fprintf(&b, " (%s of %d attempts)", place(i, n), n)
 	}
-	if a != nil && !a.Retried && a.Why == event.ReasonMayHaveBeenActedOn && a.Written {
+	if !a.Retried && a.Why == event.ReasonMayHaveBeenActedOn && a.Written {
 		b.WriteString("; the request may have been acted on and is not sent again")
 	}
 	return b.String()
 }
 
+func place(i, n int) string {
+	switch i {
+	case n - 1:
+		return "the last"
+	case 0:
+		return "the first"
+	}
+	return "one"
+}
+
 // phrase says what was tried, unless the error itself says it.
 func phrase(a *Attempt) string {
+	if errors.Is(a.Err, connection.ErrUnsupportedRoute) {
+		return "" // nothing was connected to
+	}
 	var to string
 	if a.Addr != "" && !strings.Contains(a.Err.Error(), a.Addr) {
 		to = a.Addr

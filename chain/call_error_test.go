@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/catena-http/catena/chain"
+	"github.com/catena-http/catena/connection"
 	"github.com/catena-http/catena/event"
 	"github.com/catena-http/catena/proxy"
 )
@@ -27,6 +28,7 @@ func TestCallErrorSentence(t *testing.T) {
 	reset := errors.New("connection reset by peer")
 	dial := errors.New("dial tcp 192.0.2.1:80: refused")
 	lookup := errors.New("lookup a.test: no such host")
+	unsupported := fmt.Errorf("%w: a thing", connection.ErrUnsupportedRoute)
 	via := proxy.Proxy{Type: proxy.HTTP, Host: "p.test", Port: 3128}
 	for name, tc := range map[string]struct {
 		err  chain.CallError
@@ -52,12 +54,23 @@ func TestCallErrorSentence(t *testing.T) {
 			chain.CallError{Err: refused, Attempts: []chain.Attempt{{Step: event.StepTLS, Addr: "192.0.2.1:443", Err: refused}}},
 			"GET http://a.test/: TLS handshake with 192.0.2.1:443: connection refused",
 		},
+		"an unsupported way": {
+			chain.CallError{Err: unsupported, Attempts: []chain.Attempt{{Step: event.StepProxy, Addr: "192.0.2.1:80", Proxy: via, Err: unsupported}}},
+			"GET http://a.test/: not supported by this version: a thing",
+		},
 		"several, the first decides": {
 			chain.CallError{Err: refused, Attempts: []chain.Attempt{
 				{Step: event.StepConnect, Addr: "192.0.2.1:80", Err: refused, Retried: true},
 				{Step: event.StepConnect, Addr: "192.0.2.2:80", Err: reset},
 			}},
-			"GET http://a.test/: connect to 192.0.2.1:80: connection refused (2 attempts failed)",
+			"GET http://a.test/: connect to 192.0.2.1:80: connection refused (the first of 2 attempts)",
+		},
+		"several, none decides": {
+			chain.CallError{Err: refused, Attempts: []chain.Attempt{
+				{Step: event.StepRead, Addr: "192.0.2.1:80", Err: reset, Retried: true},
+				{Step: event.StepRead, Addr: "192.0.2.1:80", Err: reset, Retried: true},
+			}},
+			"GET http://a.test/: connection refused",
 		},
 		"written and not sent again": {
 			chain.CallError{Err: reset, Attempts: []chain.Attempt{{Step: event.StepRead, Addr: "192.0.2.1:80", Err: reset, Written: true, Why: event.ReasonMayHaveBeenActedOn}}},
@@ -96,7 +109,7 @@ func TestCallErrorTree(t *testing.T) {
 		{Step: event.StepConnect, Addr: "192.0.2.1:80", Proxy: proxy.Proxy{Type: proxy.HTTP, Host: "p.test", Port: 3128}, Duration: 1234567, Err: refused, Retried: true, Why: event.ReasonNextRoute},
 		{Step: event.StepRead, Addr: "192.0.2.2:80", Reused: true, Written: true, Duration: 3 * time.Millisecond, Err: reset, Why: event.ReasonMayHaveBeenActedOn},
 	}}
-	want := `POST http://a.test/: read the response from 192.0.2.2:80: reset (2 attempts failed); the request may have been acted on and is not sent again
+	want := `POST http://a.test/: read the response from 192.0.2.2:80: reset (the last of 2 attempts); the request may have been acted on and is not sent again
   1. connect 192.0.2.1:80 via http://p.test:3128, 1.23ms: refused; tried again: next-route
   2. read 192.0.2.2:80, reused connection, request written, 3ms: reset; not tried again: may-have-been-acted-on`
 	if diff := cmp.Diff(want, fmt.Sprintf("%+v", err)); diff != "" {

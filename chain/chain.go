@@ -13,7 +13,8 @@ import (
 type Interceptor interface {
 	// Intercept answers c.Request(), as a rule with what c.Proceed returns.
 	// Either the response or the error is not nil. The response's body is the
-	// caller's to close.
+	// caller's to close. An answer of its own needs a StatusCode; Request, Status,
+	// Proto, Header and Body are filled in where it has no Request.
 	Intercept(c Chain) (*http.Response, error)
 }
 

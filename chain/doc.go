@@ -12,4 +12,7 @@
 // An application interceptor may answer without Proceed, or call it several
 // times, one after the other, having read or closed the earlier response's body.
 // A network interceptor calls it exactly once, with the same host and port.
+//
+// Run, Infos, RealInterceptorChain and NewCallError are engine parts without a
+// promise to users.
 package chain

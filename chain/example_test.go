@@ -63,7 +63,7 @@ func ExampleInterceptor() {
 // An interceptor may answer itself.
 func ExampleInterceptorFunc() {
 	teapot := chain.InterceptorFunc(func(c chain.Chain) (*http.Response, error) {
-		return &http.Response{StatusCode: http.StatusTeapot, Request: c.Request()}, nil
+		return &http.Response{StatusCode: http.StatusTeapot}, nil
 	})
 	get(teapot, "/")
 	// Output: 418

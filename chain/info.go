@@ -22,7 +22,9 @@ type Info struct {
 
 // InfoOf is how resp came about: a response of a client's call, or a prior one
 // (resp.Request.Response). It is false for a response that did not come over a
-// connection, and for those of a client's RoundTripper.
+// connection, for those of a client's RoundTripper, and where an interceptor of the
+// application's replaced the request's context instead of deriving from it. A network
+// interceptor asks Chain.Connection: to it InfoOf is false.
 func InfoOf(resp *http.Response) (Info, bool) {
 	if resp == nil || resp.Request == nil {
 		return Info{}, false

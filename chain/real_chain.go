@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/catena-http/catena/connection"
 	"github.com/catena-http/catena/event"
+	"github.com/catena-http/catena/internal/lifetime"
 	"github.com/catena-http/catena/internal/redact"
 	"github.com/catena-http/catena/route"
 )
@@ -26,7 +28,9 @@ type Run struct {
 	// the application's, the last one is CallServer.
 	Interceptors []Interceptor
 	Application  int
+	Call         event.Call
 	Owner        connection.Owner
+	Life         *lifetime.Context
 	Listener     event.Listener
 	Allocation   *connection.StreamAllocation
 	Secrets      *redact.Secrets
@@ -81,7 +85,7 @@ var _ Chain = (*RealInterceptorChain)(nil)
 func (c *RealInterceptorChain) Request() *http.Request { return c.request }
 
 // Call is the call.
-func (c *RealInterceptorChain) Call() event.Call { return c.run.Owner }
+func (c *RealInterceptorChain) Call() event.Call { return c.run.Call }
 
 // Config are the settings in force.
 func (c *RealInterceptorChain) Config() *Config { return c.config }
@@ -192,5 +196,22 @@ func (c *RealInterceptorChain) returned(resp *http.Response, err error) (*http.R
 		resp.Body.Close()
 		return nil, fmt.Errorf("network interceptor %s %w", c.name(), errProceedOnce)
 	}
+	if resp.Request == nil {
+		c.complete(resp)
+	}
 	return resp, nil
+}
+
+// complete fills in what an interceptor left out of an answer of its own.
+func (c *RealInterceptorChain) complete(resp *http.Response) {
+	resp.Request = c.request
+	if resp.Status == "" {
+		resp.Status = strings.TrimSpace(fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
+	}
+	if resp.Proto == "" && resp.ProtoMajor == 0 {
+		resp.Proto, resp.ProtoMajor, resp.ProtoMinor = "HTTP/1.1", 1, 1
+	}
+	if resp.Header == nil {
+		resp.Header = http.Header{}
+	}
 }

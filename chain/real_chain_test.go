@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/catena-http/catena/chain"
 	"github.com/catena-http/catena/connection"
 	"github.com/catena-http/catena/event"
@@ -26,8 +28,6 @@ func (owner) ID() uint64                               { return 7 }
 func (o owner) Request() *http.Request                 { return o.request }
 func (owner) RedactedHeader(h http.Header) http.Header { return h }
 func (owner) RedactedURL(u *url.URL) string            { return u.Redacted() }
-func (owner) BodyFailed(err error) error               { return err }
-func (owner) Released(error)                           {}
 
 func pass(c chain.Chain) (*http.Response, error) { return c.Proceed(c.Request()) }
 
@@ -61,7 +61,7 @@ func (l line) run(t *testing.T) (*http.Response, error) {
 	life.Init(req.Context(), nil)
 	defer life.Finish()
 	allocation := &connection.StreamAllocation{}
-	allocation.Init(owner{req}, event.NopListener{}, &life, &route.Database{})
+	allocation.Init(owner{req}, nil, event.NopListener{}, &life, &route.Database{})
 	all := append([]chain.Interceptor{}, l.application...)
 	for range 3 {
 		all = append(all, chain.InterceptorFunc(pass))
@@ -70,7 +70,7 @@ func (l line) run(t *testing.T) (*http.Response, error) {
 	all = append(all, answer)
 	r := &chain.Run{
 		Interceptors: all, Application: len(l.application),
-		Owner: owner{req}, Listener: event.NopListener{}, Allocation: allocation,
+		Call: owner{req}, Listener: event.NopListener{}, Allocation: allocation,
 	}
 	return r.Start(req, config())
 }
@@ -198,6 +198,44 @@ func TestBodyIsNeverNil(t *testing.T) {
 }
 
 // With changes a copy, for the links below alone.
+// An interceptor's own answer is a response like others; one that has a Request
+// stays as it is.
+func TestOwnAnswerIsCompleted(t *testing.T) {
+	changed, err := http.NewRequestWithContext(t.Context(), "GET", "http://a.test/changed", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct{ answer, want http.Response }{
+		"nothing but a status": {
+			http.Response{StatusCode: 401},
+			http.Response{StatusCode: 401, Status: "401 Unauthorized", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Request: changed},
+		},
+		"a status without a name": {
+			http.Response{StatusCode: 599, Proto: "HTTP/2.0", ProtoMajor: 2, Header: http.Header{"A": {"b"}}},
+			http.Response{StatusCode: 599, Status: "599", Proto: "HTTP/2.0", ProtoMajor: 2, Header: http.Header{"A": {"b"}}, Request: changed},
+		},
+		"with a request": {
+			http.Response{StatusCode: 200, Request: &http.Request{Method: "PUT"}},
+			http.Response{StatusCode: 200, Request: &http.Request{Method: "PUT"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := line{application: []chain.Interceptor{
+				chain.InterceptorFunc(func(c chain.Chain) (*http.Response, error) { return c.Proceed(changed) }),
+				chain.InterceptorFunc(func(chain.Chain) (*http.Response, error) { return &tc.answer, nil }),
+			}}
+			got, err := l.run(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tc.want.Body = http.NoBody
+			if diff := cmp.Diff(&tc.want, got, cmp.Comparer(func(a, b *http.Request) bool { return a == b || a.Method == "PUT" && b.Method == "PUT" })); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestWith(t *testing.T) {
 	var seen []time.Duration
 	look := chain.InterceptorFunc(func(c chain.Chain) (*http.Response, error) {

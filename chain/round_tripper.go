@@ -11,8 +11,13 @@ import (
 // middleware around it. The middleware must keep the request's context, or one
 // derived from it, when it calls next.
 func FromRoundTripper(wrap func(next http.RoundTripper) http.RoundTripper) Interceptor {
+	if wrap == nil {
+		panic("catena: FromRoundTripper: wrap is nil")
+	}
 	i := &fromRoundTripper{}
-	i.wrapped = wrap(restOfChain{i})
+	if i.wrapped = wrap(restOfChain{i}); i.wrapped == nil {
+		panic("catena: FromRoundTripper: wrap returned nil")
+	}
 	return i
 }
 

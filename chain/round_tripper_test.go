@@ -196,3 +196,20 @@ func TestFromRoundTripperWithTimeout(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 }
+
+// A mistake is told where it is made.
+func TestFromRoundTripperOfNothing(t *testing.T) {
+	for want, wrap := range map[string]func(http.RoundTripper) http.RoundTripper{
+		"catena: FromRoundTripper: wrap is nil":       nil,
+		"catena: FromRoundTripper: wrap returned nil": func(http.RoundTripper) http.RoundTripper { return nil },
+	} {
+		func() {
+			defer func() {
+				if got := recover(); got != want {
+					t.Errorf("panic %v, want %q", got, want)
+				}
+			}()
+			chain.FromRoundTripper(wrap)
+		}()
+	}
+}

@@ -42,7 +42,7 @@ func (a *StreamAllocation) connect(ctx context.Context, t Terms) (conn *RealConn
 		}
 		switch why := a.attempts[len(a.attempts)-1].Why; {
 		case why == event.ReasonNextRoute:
-		case why == event.ReasonNoMoreRoutes:
+		case why == event.ReasonNoMoreRoutes, why == event.ReasonUnsupported:
 			return nil, false, first
 		default:
 			return nil, false, err
@@ -55,17 +55,24 @@ func (a *StreamAllocation) connect(ctx context.Context, t Terms) (conn *RealConn
 func (a *StreamAllocation) nextRoute(ctx context.Context) (*route.Route, *RealConnection, error) {
 	if r := a.locked; r != nil {
 		a.locked = nil
-		a.listener.RouteDecision(a.owner, r.SocketAddr(), r.Shown, true, event.ReasonSameRoute)
+		if a.selector == nil {
+			a.tried = r
+		}
+		a.listener.RouteDecision(a.call, r.SocketAddr(), r.Shown, true, event.ReasonSameRoute)
 		return r, nil, nil
 	}
 	if !a.selection.HasNext() {
 		if a.selector == nil {
-			a.selector = route.NewSelector(a.address, a.database, a.owner, a.listener)
+			a.selector = route.NewSelector(a.address, a.database, a.call, a.listener)
+			a.selector.LeaveOut(a.tried)
 		}
 		began := time.Now()
 		selection, err := a.selector.Next(ctx)
 		if err == nil {
 			err = lifetime.Cause(ctx)
+		}
+		if errors.Is(err, route.ErrExhausted) && a.tried != nil {
+			return nil, nil, a.nothingElse()
 		}
 		if err != nil {
 			return nil, nil, a.unroutable(ctx, err, time.Since(began))
@@ -80,7 +87,7 @@ func (a *StreamAllocation) nextRoute(ctx context.Context) (*route.Route, *RealCo
 	if r.Postponed {
 		why = event.ReasonPostponed
 	}
-	a.listener.RouteDecision(a.owner, r.SocketAddr(), r.Shown, true, why)
+	a.listener.RouteDecision(a.call, r.SocketAddr(), r.Shown, true, why)
 	return r, nil, nil
 }
 
@@ -116,11 +123,20 @@ func (a *StreamAllocation) unroutable(ctx context.Context, err error, took time.
 	return try.Err
 }
 
+// nothingElse is the failure of the last try, when a lookup has shown that there
+// is no other route than the one it took: it has no other to follow after all.
+func (a *StreamAllocation) nothingElse() error {
+	last := &a.attempts[len(a.attempts)-1]
+	last.Retried, last.Why = false, event.ReasonNoMoreRoutes
+	a.whyNot = last.Why
+	return last.Err
+}
+
 // connectBy opens a connection by one route. A failure is recorded as an attempt,
 // and remembered where it speaks against the route.
 func (a *StreamAllocation) connectBy(ctx context.Context, r *route.Route, t Terms) (*RealConnection, error) {
 	began := time.Now()
-	d := &dialer{route: r, terms: t, call: a.owner, listener: a.listener, pool: a.pool}
+	d := &dialer{route: r, terms: t, call: a.call, listener: a.listener, pool: a.pool}
 	c, err := d.connect(ctx)
 	if err == nil {
 		a.database.Connected(r)
@@ -133,10 +149,10 @@ func (a *StreamAllocation) connectBy(ctx context.Context, r *route.Route, t Term
 	case untrusted(err):
 		try.Why = event.ReasonCertificate
 	default:
-		if !errors.Is(err, ErrUnsupportedRoute) {
+		if try.Why = event.ReasonUnsupported; !errors.Is(err, ErrUnsupportedRoute) {
 			a.blame(r, err)
+			try.Why = event.ReasonNoMoreRoutes
 		}
-		try.Why = event.ReasonNoMoreRoutes
 		if a.hasNext() {
 			try.Retried, try.Why = true, event.ReasonNextRoute
 		}
@@ -186,7 +202,7 @@ func (a *StreamAllocation) adopt(ctx context.Context, c *RealConnection) (use *R
 		}
 		if use.http2.Confirm(ctx) {
 			a.pool.giveUp(a.address)
-			a.listener.ReuseDecision(a.owner, use, true, event.ReasonDuplicate)
+			a.listener.ReuseDecision(a.call, use, true, event.ReasonDuplicate)
 			c.observer.noNewExchanges(c, event.ReasonDuplicate)
 			c.close(event.ReasonDuplicate)
 			a.acquire(use)

@@ -136,14 +136,19 @@ func (d *dialer) openSocket(ctx context.Context, addr string) (net.Conn, error) 
 	results, abandoned := make(chan result), make(chan struct{})
 	defer close(abandoned)
 	go func() { // ends when DialContext returns
-		conn, err := dialSafely(ctx, network, addr)
-		select {
-		case results <- result{conn, err}:
-		case <-abandoned:
-			if conn != nil {
-				conn.Close()
+		var conn net.Conn
+		lifetime.Run(func() (err error) {
+			conn, err = network.DialContext(ctx, "tcp", addr)
+			return err
+		}, func(err error) {
+			select {
+			case results <- result{conn, err}:
+			case <-abandoned:
+				if conn != nil {
+					conn.Close()
+				}
 			}
-		}
+		})
 	}()
 	select {
 	case r := <-results:
@@ -154,12 +159,6 @@ func (d *dialer) openSocket(ctx context.Context, addr string) (net.Conn, error) 
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-}
-
-// dialSafely is the Network's DialContext; a panic in it is an error.
-func dialSafely(ctx context.Context, network *route.Network, addr string) (conn net.Conn, err error) {
-	defer lifetime.Recover(&err)
-	return network.DialContext(ctx, "tcp", addr)
 }
 
 func (d *dialer) handshake(ctx context.Context) error {

@@ -250,9 +250,12 @@ func TestUnsupportedRoutes(t *testing.T) {
 				})
 				w.host("a.test", "192.0.2.1", hello)
 				w.host("p.test", "192.0.2.9", hello)
-				_, _, err := w.do(t.Context(), tc.url)
+				_, c, err := w.do(t.Context(), tc.url)
 				if !errors.Is(err, ErrUnsupportedRoute) {
 					t.Errorf("got %v", err)
+				}
+				if tries := c.a.Attempts(); len(tries) != 1 || tries[0].Retried || tries[0].Why != event.ReasonUnsupported {
+					t.Errorf("the attempts are %+v", tries)
 				}
 				if n := w.net.Dials("192.0.2.1:80") + w.net.Dials("192.0.2.9:80"); n != 0 {
 					t.Errorf("%d connections were opened", n)

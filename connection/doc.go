@@ -1,4 +1,6 @@
-// Package connection finds and keeps connections.
+// Package connection finds and keeps connections. Pool, what it is made of and
+// tells, Attempt and the errors are for users; everything else is an engine part
+// without a promise to them.
 //
 // A StreamAllocation chooses the connection of an exchange in this order:
 //

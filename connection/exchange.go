@@ -47,6 +47,7 @@ type Exchange struct {
 	lastOf      event.Reason  // why no exchange may follow, if none may
 	reading     atomic.Int32  // see responseBody
 	bodyErr     error         // what the body's reader got; io.EOF after a good end
+	cut         bool          // Close interrupts, or is about to, beside a Read: nobody else may get the connection
 
 	// parts counts what keeps the exchange open: the response's body, and an
 	// upload. settled and the last part's end together release the connection.
@@ -74,6 +75,9 @@ func (x *Exchange) Connection() *RealConnection { return x.conn }
 // Duplex reports whether the response may be read while the request is sent.
 func (x *Exchange) Duplex() bool { return x.conn.multiplexed() }
 
+// Written reports whether the peer may have seen anything of the request.
+func (x *Exchange) Written() bool { return x.codec.Written() }
+
 // SentAt is when the request's head was about to be written.
 func (x *Exchange) SentAt() time.Time { return x.sentAt }
 
@@ -82,7 +86,7 @@ func (x *Exchange) ReceivedAt() time.Time { return x.receivedAt }
 
 func (x *Exchange) listener() event.Listener { return x.allocation.listener }
 
-func (x *Exchange) call() event.Call { return x.allocation.owner }
+func (x *Exchange) call() event.Call { return x.allocation.call }
 
 // explain translates what a codec failed with: the end of the call, a timeout of
 // ours, or err itself.
@@ -104,10 +108,7 @@ func (x *Exchange) explain(step event.Step, err error) error {
 
 // cause is what ended the call or the request's context, nil while both live.
 func (x *Exchange) cause() error {
-	if cause := lifetime.Cause(x.request.Context()); cause != nil {
-		return cause
-	}
-	return lifetime.Cause(x.allocation.life)
+	return x.allocation.life.CauseWith(x.request.Context())
 }
 
 // Ended reports whether the call or the request's context has ended.
@@ -275,7 +276,7 @@ func (x *Exchange) partDone() {
 // again. Once.
 func (x *Exchange) finish(failed bool) {
 	clean := x.guard.Release()
-	reusable := !failed && clean && x.codec.Reusable()
+	reusable := !failed && clean && !x.cut && x.codec.Reusable()
 	if x.conn.http1 != nil {
 		if hint, ok := x.conn.http1.KeepAlive(); ok {
 			x.conn.pool.hint(x.conn, hint)

@@ -13,7 +13,8 @@ import (
 
 // whyNotReusable is why no exchange may follow one that came to a good end.
 func (x *Exchange) whyNotReusable() event.Reason {
-	if x.lastOf == event.ReasonNotReusable && x.reading.Load() == bodyClosed && x.bodyErr != io.EOF {
+	unread := x.cut || x.reading.Load() == bodyClosed && x.bodyErr != io.EOF
+	if x.lastOf == event.ReasonNotReusable && unread {
 		return event.ReasonUnreadBody
 	}
 	return x.lastOf

@@ -17,7 +17,7 @@ const (
 )
 
 // Failure is what is known of a failed try, for the decision whether there is
-// another one.
+// another one. An engine part without a promise to users.
 type Failure struct {
 	Err error
 	// Request is the one that was on the wire, as network interceptors left it;
@@ -31,21 +31,23 @@ type Failure struct {
 	// Written is true where the peer may have seen something of the request.
 	Written bool
 	// Unprocessed is true where the server said that it did not process the
-	// request, and Refusals is how often it has in this call.
+	// request, and Refusals is how often it has in this call; a pooled connection
+	// that was shut down before anything was sent does not count.
 	Unprocessed bool
 	Refusals    int
 	// MoreRoutes is true where something is left to try.
 	MoreRoutes bool
+	// GaveUp is why connecting was given up; "" where it was not.
+	GaveUp event.Reason
 
-	attempt   Attempt
-	connected event.Reason // why connecting was given up; "" where it was not
+	attempt Attempt
 }
 
 // WhyNotConnected is why a call without an exchange is not tried again:
 // connecting has tried what there was, or the failure is not the network's.
 func (f *Failure) WhyNotConnected() event.Reason {
-	if f.connected != "" {
-		return f.connected
+	if f.GaveUp != "" {
+		return f.GaveUp
 	}
 	return event.ReasonNotRecoverable
 }
@@ -59,7 +61,7 @@ func (f *Failure) TooManyRefusals() bool { return f.Refusals > maxRefusals }
 func (a *StreamAllocation) Fail(err error) Failure {
 	f := Failure{Err: err, MoreRoutes: a.hasNext()}
 	if a.unconnected != nil && errors.Is(err, a.unconnected) {
-		f.connected = a.whyNot
+		f.GaveUp = a.whyNot
 		return f
 	}
 	x := a.exchange
@@ -69,15 +71,23 @@ func (a *StreamAllocation) Fail(err error) Failure {
 	f.Exchanged, f.Reused, f.Written = true, x.reused, x.codec.Written()
 	f.Request = x.request
 	var unprocessed *wire.UnprocessedError
-	if f.Unprocessed = errors.As(err, &unprocessed); f.Unprocessed {
+	if f.Unprocessed = errors.As(err, &unprocessed); f.Unprocessed && !retiredUnderUs(&f, unprocessed) {
 		a.refusals++
-		f.Refusals = a.refusals
 	}
+	f.Refusals = a.refusals
 	f.attempt = a.attemptOf(x, err)
 	a.judge(x, err, unprocessed)
 	x.abandon()
 	f.MoreRoutes = a.hasNext()
 	return f
+}
+
+// retiredUnderUs reports whether a pooled connection was shut down after the call
+// had taken it and before it sent anything: the server has refused nothing then.
+// Each such try uses up a connection that another call opened, so that there is
+// an end to them; one on a connection of the call's own is counted.
+func retiredUnderUs(f *Failure, err *wire.UnprocessedError) bool {
+	return err.Shutdown && f.Reused && !f.Written
 }
 
 // attemptOf is the record of an exchange that failed with err.

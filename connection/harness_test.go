@@ -137,7 +137,7 @@ func (w *world) newCall(ctx context.Context, rawURL string) *call {
 		panic(err)
 	}
 	c.request = req
-	c.a.Init(c, c.events, &c.life, w.database)
+	c.a.Init(c, c, c.events, &c.life, w.database)
 	return c
 }
 

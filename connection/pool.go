@@ -55,6 +55,7 @@ type addressPool struct {
 	shared  []*RealConnection // HTTP/2, idle or in use, while new streams are taken
 	open    int               // connections known or being opened
 	waiters waiterQueue
+	shut    bool // keeps no connection: see EvictNetwork
 }
 
 // Stats are a pool's counters.
@@ -65,7 +66,7 @@ type Stats struct {
 
 	Connected uint64 // connections that were opened and used
 	Reused    uint64 // exchanges that began on a pooled connection
-	Evicted   uint64 // idle connections closed for age or for a limit
+	Evicted   uint64 // idle connections that the pool closed: for age, for a limit, or told to
 }
 
 func (s Stats) String() string {
@@ -265,6 +266,9 @@ func (p *Pool) release(c *RealConnection) (dropped []drop, grants []grant) {
 	case p.shut:
 		p.remove(c)
 		dropped = append(dropped, drop{conn: c, why: event.ReasonPoolClosed})
+	case ap.shut:
+		p.remove(c)
+		dropped = append(dropped, drop{conn: c, why: event.ReasonEvicted})
 	case !c.multiplexed() && !ap.waiters.empty():
 		w := ap.waiters.pop()
 		c.holders = 1

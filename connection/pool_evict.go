@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/catena-http/catena/event"
+	"github.com/catena-http/catena/route"
 )
 
 // idleList is the pool's idle connections in the order in which they became
@@ -42,6 +43,16 @@ func (l *idleList) remove(c *RealConnection) bool {
 	c.older, c.newer = nil, nil
 	l.len--
 	return true
+}
+
+// oldestOf is the oldest one of a Network or of those derived from it; nil: of
+// any. There may be none.
+func (l *idleList) oldestOf(n *route.Network) *RealConnection {
+	c := l.oldest
+	for n != nil && c != nil && !c.address.Network.DerivedFrom(n) {
+		c = c.newer
+	}
+	return c
 }
 
 // wakeAt lets the timer fire at t at the latest. Called with mu held.
@@ -91,13 +102,29 @@ func (p *Pool) evictExpired() {
 
 // EvictAll closes the idle connections. Those in use go on, and may be pooled
 // again.
-func (p *Pool) EvictAll() { p.evictIdle(event.ReasonEvicted) }
+func (p *Pool) EvictAll() { p.evictIdle(nil, event.ReasonEvicted) }
 
-func (p *Pool) evictIdle(why event.Reason) {
+// EvictNetwork closes the idle connections of n and of the Networks derived from
+// it, for whoever ends with n: nobody else can use them. Those in use are closed
+// when their calls let go of them.
+func (p *Pool) EvictNetwork(n *route.Network) {
+	p.mu.Lock()
+	for a, ap := range p.addresses {
+		if a.Network.DerivedFrom(n) {
+			ap.shut = true
+		}
+	}
+	p.mu.Unlock()
+	p.evictIdle(n, event.ReasonEvicted)
+}
+
+// evictIdle evicts the idle connections of a Network and of those derived from
+// it; nil: all.
+func (p *Pool) evictIdle(of *route.Network, why event.Reason) {
 	p.mu.Lock()
 	var dropped []drop
-	for p.idle.oldest != nil {
-		dropped = append(dropped, p.evict(p.idle.oldest, why))
+	for c := p.idle.oldestOf(of); c != nil; c = p.idle.oldestOf(of) {
+		dropped = append(dropped, p.evict(c, why))
 	}
 	p.mu.Unlock()
 	closeAll(dropped)
@@ -109,7 +136,7 @@ func (p *Pool) Close() {
 	p.mu.Lock()
 	p.shut = true
 	p.mu.Unlock()
-	p.evictIdle(event.ReasonPoolClosed)
+	p.evictIdle(nil, event.ReasonPoolClosed)
 }
 
 // IdleCount is the number of idle connections.

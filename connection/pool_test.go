@@ -170,6 +170,12 @@ func TestEviction(t *testing.T) {
 		}
 		w.get("http://a.test/")
 		w.expect(1, 1)
+		w.pool.EvictAll()
+		if s := w.pool.Stats(); s.Evicted != 3 {
+			t.Errorf("counted %v", s)
+		}
+		w.get("http://a.test/")
+		w.expect(1, 1)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		w.expect(0, 0)

@@ -16,7 +16,8 @@ import (
 
 // RealConnection is a socket that speaks HTTP: one exchange at a time in
 // HTTP/1.1, many in HTTP/2. Calls own it together: an HTTP/1.1 connection belongs
-// to the call that took it, an idle one to the pool.
+// to the call that took it, an idle one to the pool. An engine part without a
+// promise to users, who see it as an event.Connection.
 type RealConnection struct {
 	// Immutable after connecting.
 	id       uint64

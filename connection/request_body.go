@@ -70,6 +70,7 @@ func (x *Exchange) SendBodyWatching(req *http.Request) (*http.Response, error) {
 	x.sending = true
 	x.listener().RequestBodyStart(x.call())
 	go watch.run() // ends with a final response or with the connection
+	defer watch.join()
 	n, err := x.send(req, true)
 	answered, unanswerable := watch.answered.Load(), watch.first.Load()
 	var own *wire.RequestBodyError
@@ -81,6 +82,7 @@ func (x *Exchange) SendBodyWatching(req *http.Request) (*http.Response, error) {
 		x.bodySent(n)
 	}
 	<-watch.done
+	watch.joined = true
 	switch {
 	case err == nil:
 	case answered:
@@ -112,6 +114,17 @@ type watcher struct {
 	interim []*http.Response
 	final   *http.Response
 	err     error
+
+	joined bool // the call's: it has seen done closed
+}
+
+// join ends the reading where the call's goroutine leaves early, because the
+// body's Read or a listener panics: what is read into is about to be given back.
+func (w *watcher) join() {
+	if !w.joined {
+		w.x.interrupt()
+		<-w.done
+	}
 }
 
 func (w *watcher) run() {
@@ -178,9 +191,24 @@ func (x *Exchange) StartUpload(req *http.Request) {
 	x.upload = u
 	x.parts.Add(1)
 	x.listener().RequestBodyStart(x.call())
-	go func() {
-		defer close(u.done)
-		n, err := x.sendRecovered(req)
+	go x.upload.run(x, req)
+}
+
+// run sends the body. That it panics, or ends the goroutine, is the body's
+// failure.
+func (u *upload) run(x *Exchange, req *http.Request) {
+	defer close(u.done)
+	var n int64
+	returned := false
+	lifetime.Run(func() (err error) {
+		n, err = x.send(req, true)
+		returned = true
+		return err
+	}, func(err error) {
+		if !returned {
+			x.codec.AbortRequest()
+			err = &wire.RequestBodyError{Err: err}
+		}
 		if err != nil {
 			u.err = x.explain(event.StepWrite, err)
 			x.listener().RequestFailed(x.call(), u.err)
@@ -188,22 +216,7 @@ func (x *Exchange) StartUpload(req *http.Request) {
 			x.listener().RequestBodyEnd(x.call(), n)
 		}
 		x.partDone()
-	}()
-}
-
-// sendRecovered is send on a goroutine of ours: a panic of the body's Read is the
-// body's failure.
-func (x *Exchange) sendRecovered(req *http.Request) (n int64, err error) {
-	var panicked error
-	func() {
-		defer lifetime.Recover(&panicked)
-		n, err = x.send(req, true)
-	}()
-	if panicked != nil {
-		x.codec.AbortRequest()
-		err = &wire.RequestBodyError{Err: panicked}
-	}
-	return n, err
+	})
 }
 
 func (x *Exchange) uploading() bool {

@@ -49,20 +49,28 @@ func (x *Exchange) leave(n int64, err error) error {
 		if x.reading.CompareAndSwap(bodyInUse, bodyIdle) {
 			return nil
 		}
-		x.endByClose()
-		return http.ErrBodyReadAfterClose
+		return x.closedBeside()
 	}
 	if err == io.EOF {
 		x.bodyErr = io.EOF
-		x.reading.Store(bodyEnded)
+		if !x.reading.CompareAndSwap(bodyInUse, bodyEnded) {
+			x.cut = true
+			x.reading.Store(bodyEnded)
+		}
 		x.bodyEnds()
 		return io.EOF
 	}
 	if x.reading.Load() == bodyClosing {
-		x.endByClose()
-		return http.ErrBodyReadAfterClose
+		return x.closedBeside()
 	}
 	return x.bodyFails(err)
+}
+
+// closedBeside ends a body that was closed beside the Read that ends now.
+func (x *Exchange) closedBeside() error {
+	x.cut = true
+	x.endByClose()
+	return http.ErrBodyReadAfterClose
 }
 
 func (x *Exchange) bodyBegins() {

@@ -17,14 +17,14 @@ import (
 // when the read deadline of the last exchange has passed.
 type rawSocket struct {
 	conn syscall.RawConn
-	poll func(fd uintptr)
+	look func(fd uintptr)
 	read func(fd uintptr)
 
-	// What poll and read work on and what they found.
-	fds [1]unix.PollFd
-	p   []byte
-	n   int
-	err error
+	// What look and read work on and what they found.
+	nothing bool
+	p       []byte
+	n       int
+	err     error
 }
 
 // newRawSocket is nil where conn is no socket of the system.
@@ -38,12 +38,7 @@ func newRawSocket(conn any) *rawSocket {
 		return nil
 	}
 	r := &rawSocket{conn: raw}
-	r.poll = func(fd uintptr) {
-		r.fds[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
-		for r.err = unix.EINTR; r.err == unix.EINTR; {
-			r.n, r.err = unix.Poll(r.fds[:], 0)
-		}
-	}
+	r.look = func(fd uintptr) { r.nothing = nothingArrived(fd) }
 	r.read = func(fd uintptr) { r.n, r.err = unix.Read(int(fd), r.p) }
 	return r
 }
@@ -51,7 +46,7 @@ func newRawSocket(conn any) *rawSocket {
 // quiet reports whether the socket is open and nothing has arrived, neither
 // bytes nor an end nor an error.
 func (r *rawSocket) quiet() bool {
-	return r.conn.Control(r.poll) == nil && r.err == nil && r.n == 0
+	return r.conn.Control(r.look) == nil && r.nothing
 }
 
 // readNow reads what has arrived; the package net has made the socket one that

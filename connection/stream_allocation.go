@@ -12,9 +12,9 @@ import (
 	"github.com/catena-http/catena/route"
 )
 
-// Owner is the call that a StreamAllocation works for.
+// Owner is who is told the end of what a StreamAllocation does for a call. It is
+// an engine part without a promise to users.
 type Owner interface {
-	event.Call
 	// BodyFailed wraps what reading the response body failed with for the one
 	// who reads it.
 	BodyFailed(err error) error
@@ -24,7 +24,8 @@ type Owner interface {
 	Released(err error)
 }
 
-// Terms are the settings of one exchange.
+// Terms are the settings of one exchange. An engine part without a promise to
+// users.
 type Terms struct {
 	// ConnectTimeout bounds each step of connecting; 0: no bound.
 	ConnectTimeout time.Duration
@@ -41,6 +42,7 @@ type Terms struct {
 // response body's reader. Between Init and Settle it keeps a connection from one
 // exchange to the next.
 type StreamAllocation struct {
+	call     event.Call
 	owner    Owner
 	listener event.Listener
 	life     *lifetime.Context
@@ -56,6 +58,7 @@ type StreamAllocation struct {
 	selector  *route.Selector // nil: no route was needed yet
 	selection *route.Selection
 	locked    *route.Route // to be taken next, without a lookup
+	tried     *route.Route // was taken that way, ahead of the selector; nil: none
 
 	attempts    []Attempt
 	unconnected error        // what the last search for a connection failed with
@@ -66,8 +69,8 @@ type StreamAllocation struct {
 }
 
 // Init sets whom the allocation works for. It comes first.
-func (a *StreamAllocation) Init(owner Owner, listener event.Listener, life *lifetime.Context, database *route.Database) {
-	a.owner, a.listener, a.life, a.database = owner, listener, life, database
+func (a *StreamAllocation) Init(call event.Call, owner Owner, listener event.Listener, life *lifetime.Context, database *route.Database) {
+	a.call, a.owner, a.listener, a.life, a.database = call, owner, listener, life, database
 }
 
 // Attempts are the failed tries so far, oldest first.
@@ -109,9 +112,9 @@ func (a *StreamAllocation) NewExchange(address route.Address, pool *Pool, req *h
 	defer done()
 	a.address, a.pool = address, pool
 	tried := len(a.attempts)
+	a.whyNot = event.ReasonCanceled // before anything was tried
 	conn, reused, err := a.find(ctx, t)
 	if a.unconnected = err; err != nil {
-		a.whyNot = event.ReasonCanceled // before anything was tried
 		if n := len(a.attempts); n > tried {
 			a.whyNot = a.attempts[n-1].Why
 		}
@@ -181,7 +184,7 @@ func (a *StreamAllocation) held() *RealConnection {
 		why = event.ReasonUnhealthy
 	}
 	reused := why == event.ReasonHeld
-	a.listener.ReuseDecision(a.owner, c, reused, why)
+	a.listener.ReuseDecision(a.call, c, reused, why)
 	if reused {
 		return c
 	}
@@ -212,7 +215,7 @@ func (a *StreamAllocation) accept(ctx context.Context, c *RealConnection, why ev
 // usable is accept without letting go.
 func (a *StreamAllocation) usable(ctx context.Context, c *RealConnection, why event.Reason) bool {
 	if !c.healthy() {
-		a.listener.ReuseDecision(a.owner, c, false, event.ReasonUnhealthy)
+		a.listener.ReuseDecision(a.call, c, false, event.ReasonUnhealthy)
 		if c.multiplexed() {
 			c.http2.Unreserve()
 		}
@@ -222,15 +225,15 @@ func (a *StreamAllocation) usable(ctx context.Context, c *RealConnection, why ev
 	if c.multiplexed() && !c.http2.Confirm(ctx) {
 		return false // it has no stream left after all
 	}
-	a.listener.ReuseDecision(a.owner, c, true, why)
+	a.listener.ReuseDecision(a.call, c, true, why)
 	a.acquire(c)
 	return true
 }
 
 func (a *StreamAllocation) acquire(c *RealConnection) {
 	a.conn = c
-	c.observer.acquired(c, a.owner)
-	a.listener.ConnectionAcquired(a.owner, c)
+	c.observer.acquired(c, a.call)
+	a.listener.ConnectionAcquired(a.call, c)
 }
 
 // release lets go of the held connection.
@@ -240,15 +243,15 @@ func (a *StreamAllocation) release() {
 		return
 	}
 	a.conn = nil
-	a.listener.ConnectionReleased(a.owner, c)
-	c.observer.released(c, a.owner)
+	a.listener.ConnectionReleased(a.call, c)
+	c.observer.released(c, a.call)
 	c.pool.letGo(c)
 }
 
 // NewRoutes forgets the routes worked out so far: the next exchange follows a
 // response, not a failure.
 func (a *StreamAllocation) NewRoutes() {
-	a.selector, a.selection, a.locked = nil, nil, nil
+	a.selector, a.selection, a.locked, a.tried = nil, nil, nil, nil
 }
 
 // Drop cuts off what is under way and lets go of the connection.

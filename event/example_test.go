@@ -4,12 +4,49 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
+	"net/http"
 	"net/netip"
 	"os"
 	"time"
 
+	"github.com/catena-http/catena"
+	"github.com/catena-http/catena/catenatest/simnet"
 	"github.com/catena-http/catena/event"
+	"github.com/catena-http/catena/proxy"
 )
+
+// shop is shop.example, a server on a network in memory, and a client of it. end
+// closes all of it.
+func shop(opts ...catena.Option) (client *catena.Client, end func()) {
+	n := simnet.New()
+	n.AddHost("shop.example", "192.0.2.1")
+	l, err := n.Listen("192.0.2.1:80")
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			<-r.Context().Done()
+		}
+	})}
+	go server.Serve(l)
+	opts = append(opts, catena.WithDNS(n), catena.WithDialContext(n.DialContext), catena.WithProxy(proxy.Proxy{}))
+	if client, err = catena.New(opts...); err != nil {
+		log.Fatal(err)
+	}
+	return client, func() { client.Close(); server.Close(); n.Close() }
+}
+
+// get calls url and throws the response away.
+func get(client *catena.Client, url string) {
+	resp, err := client.Get(context.Background(), url)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resp.Body.Close()
+}
 
 // lookups tells what names are looked up and ignores everything else.
 type lookups struct{ event.NopListener }
@@ -19,67 +56,81 @@ func (lookups) DNSEnd(c event.Call, host string, addrs []netip.Addr, err error) 
 }
 
 func ExampleNopListener() {
-	var l event.Listener = lookups{}
-
-	// A client with catena.WithEventListener(l) sends events such as these.
-	call := newCall(1, "https://example.com/")
-	l.CallStart(call)
-	l.DNSStart(call, "example.com")
-	l.DNSEnd(call, "example.com", []netip.Addr{netip.MustParseAddr("192.0.2.1")}, nil)
-	// Output: example.com [192.0.2.1] <nil>
+	client, end := shop(catena.WithEventListener(lookups{}))
+	defer end()
+	get(client, "http://shop.example/")
+	get(client, "http://shop.example/") // by the same connection
+	// Output: shop.example [192.0.2.1] <nil>
 }
 
 func ExampleJoin() {
 	recorder := event.NewRecorder()
-	l := event.Join(lookups{}, nil, recorder)
-
-	call := newCall(1, "https://example.com/")
-	l.DNSStart(call, "example.com")
-	l.DNSEnd(call, "example.com", nil, errors.New("no such host"))
+	client, end := shop(catena.WithEventListener(event.Join(lookups{}, nil, recorder)))
+	defer end()
+	get(client, "http://nobody.example/")
 	fmt.Println(recorder.Names())
 	// Output:
-	// example.com [] no such host
-	// [DNSStart DNSEnd]
+	// nobody.example [] lookup nobody.example: no such host
+	// GET http://nobody.example/: lookup nobody.example: no such host
+	// [CallStart ProxySelectStart ProxySelectEnd DNSStart DNSEnd CallFailed]
 }
 
+// closings tells why connections are closed.
+type closings struct{ event.NopConnectionListener }
+
+func (closings) Closed(_ event.Connection, why event.Reason) { fmt.Println("closed:", why) }
+
 func ExampleJoinConnection() {
-	first, second := event.NewConnectionRecorder(), event.NewConnectionRecorder()
-	event.JoinConnection(first, second).Closed(fakeConnection{1}, event.ReasonIdleTimeout)
-	fmt.Println(first.Names(), second.Names())
-	// Output: [Closed] [Closed]
+	recorder := event.NewConnectionRecorder()
+	client, end := shop(catena.WithConnectionListener(event.JoinConnection(closings{}, recorder)))
+	defer end()
+	get(client, "http://shop.example/")
+	client.CloseIdleConnections()
+	fmt.Println(recorder.Names())
+	// Output:
+	// closed: evicted
+	// [Connected Acquired Released NoNewExchanges Closed]
 }
 
 func ExampleRecorder() {
 	recorder := event.NewRecorder()
+	client, end := shop()
+	defer end()
+	get(client, "http://shop.example/")
 
-	// A client with catena.WithEventListener(recorder) sends events such as these.
-	call := newCall(1, "https://example.com/?token=abc")
-	recorder.CallStart(call)
-	recorder.ReuseDecision(call, fakeConnection{7}, true, event.ReasonPooled)
-	recorder.ConnectionAcquired(call, fakeConnection{7})
-
-	fmt.Println(recorder.Names())
-	for _, e := range recorder.Events() {
-		fmt.Println(e)
+	req, err := http.NewRequest("GET", "http://ada:pw@shop.example/?token=abc", nil)
+	if err != nil {
+		log.Fatal(err)
 	}
+	resp, err := client.NewCall(req, catena.WithEventListener(recorder)).Execute()
+	if err != nil {
+		log.Fatal(err)
+	}
+	resp.Body.Close()
+
+	fmt.Println(recorder.Names()[:2])
+	events := recorder.Events()
+	fmt.Println(events[0].Name, events[0].Method, events[0].URL)
+	fmt.Println(events[1].Name, events[1].Addr, events[1].Why)
 	// Output:
 	// [CallStart ConnectionAcquired]
-	// CallStart call=1 method=GET url=https://example.com/?token=masked
-	// ReuseDecision call=1 conn=7 addr=192.0.2.1:443 protocol=h2 reused=true why=pooled
-	// ConnectionAcquired call=1 conn=7 addr=192.0.2.1:443 protocol=h2
+	// CallStart GET http://ada:xxxxx@shop.example/?token=██
+	// ReuseDecision 192.0.2.1:80 pooled
 }
 
 func ExampleTimeoutError() {
-	err := fmt.Errorf("get https://example.com/: %w", &event.TimeoutError{Step: event.StepRead, After: 10 * time.Second})
+	client, end := shop(catena.WithReadTimeout(50 * time.Millisecond))
+	defer end()
+	_, err := client.Get(context.Background(), "http://shop.example/slow")
 
 	var timeout *event.TimeoutError
 	if errors.As(err, &timeout) {
-		fmt.Println("too slow:", timeout.Step)
+		fmt.Println("too slow:", timeout.Step, timeout.After)
 	}
 	fmt.Println("a timeout of ours:", errors.Is(err, os.ErrDeadlineExceeded))
 	fmt.Println("the caller's or the call's:", errors.Is(err, context.DeadlineExceeded))
 	// Output:
-	// too slow: read
+	// too slow: read 50ms
 	// a timeout of ours: true
 	// the caller's or the call's: false
 }

@@ -64,22 +64,22 @@ type Listener interface {
 	ProxySelectEnd(c Call, u *url.URL, proxies []proxy.Proxy, err error)
 
 	// DNSStart: host, the origin's or the proxy's, is looked up. There is no
-	// lookup for an IP literal, nor where a SOCKS proxy resolves.
+	// lookup for an IP literal, nor where a SOCKS proxy (not yet) resolves.
 	DNSStart(c Call, host string)
 	// DNSEnd: the addresses in the resolver's order, or err.
 	DNSEnd(c Call, host string, addrs []netip.Addr, err error)
 
 	// ConnectStart: a connection to addr is attempted; "192.0.2.1:443", or
-	// "host:443" where a SOCKS proxy resolves the name.
+	// "host:443" where a SOCKS proxy (not yet) resolves the name.
 	ConnectStart(c Call, addr string, p proxy.Proxy)
 	// SecureConnectStart: the TLS handshake with the origin, or with an HTTPS
-	// proxy, begins.
+	// proxy (not yet), begins.
 	SecureConnectStart(c Call)
 	// SecureConnectEnd: the handshake and its checks are done, or failed with
 	// err; state is nil then.
 	SecureConnectEnd(c Call, state *tls.ConnectionState, err error)
 	// ConnectEnd: the connection stands and speaks protocol; "" where it ended
-	// without one, as after a tunnel's 407 with close.
+	// without one, as after a tunnel's 407 with close (not yet).
 	ConnectEnd(c Call, addr string, p proxy.Proxy, protocol string)
 	// ConnectFailed: the attempt failed. protocol is "" where none was agreed on.
 	ConnectFailed(c Call, addr string, p proxy.Proxy, protocol string, err error)

@@ -24,7 +24,7 @@ const (
 	ReasonNoMoreRoutes       Reason = "no-more-routes"         // nothing else is left to try
 	ReasonTooManyRefusals    Reason = "too-many-refusals"      // refused streams, more than are forgiven
 	ReasonNotRecoverable     Reason = "not-recoverable"        // an error that another attempt would meet again
-	ReasonUnsupported        Reason = "unsupported"            // configuration cannot serve the request
+	ReasonUnsupported        Reason = "unsupported"            // the last route needs what this version does not have
 )
 
 // Reasons of a FollowUpDecision.
@@ -35,7 +35,7 @@ const (
 	ReasonProxyAuthenticate  Reason = "proxy-authenticate"  // 407 answered by the proxy authenticator
 	ReasonRequestTimeout     Reason = "request-timeout"     // 408
 	ReasonServiceUnavailable Reason = "service-unavailable" // 503 with Retry-After: 0
-	ReasonMisdirected        Reason = "misdirected"         // 421 on a coalesced connection
+	ReasonMisdirected        Reason = "misdirected"         // 421 on a coalesced connection (not yet)
 	ReasonExpectationFailed  Reason = "expectation-failed"  // 417, again without Expect
 
 	// The response is the call's answer. ReasonOneShotBody and
@@ -56,7 +56,7 @@ const (
 	ReasonHeld      Reason = "held"       // the call holds it from an earlier exchange
 	ReasonPooled    Reason = "pooled"     // found in the pool by address
 	ReasonSameProxy Reason = "same-proxy" // found in the pool: it leads to the same plain HTTP proxy
-	ReasonCoalesced Reason = "coalesced"  // found in the pool by a resolved route and a certificate
+	ReasonCoalesced Reason = "coalesced"  // found in the pool by a resolved route and a certificate (not yet)
 	ReasonDuplicate Reason = "duplicate"  // another call connected to the same HTTP/2 server meanwhile
 	ReasonUnhealthy Reason = "unhealthy"  // passed over: dead, or with stray bytes
 	ReasonRetired   Reason = "retired"    // passed over: takes no new exchanges
@@ -81,7 +81,7 @@ const (
 	ReasonGoAway          Reason = "goaway"           // the server's GOAWAY
 	ReasonIdleTimeout     Reason = "idle-timeout"     // idle for the keep-alive time
 	ReasonIdleLimit       Reason = "idle-limit"       // more idle connections than are kept
-	ReasonEvicted         Reason = "evicted"          // EvictAll, CloseIdleConnections
+	ReasonEvicted         Reason = "evicted"          // EvictAll, CloseIdleConnections, or its client was closed
 	ReasonPoolClosed      Reason = "pool-closed"      // the pool was closed
 	ReasonConnectFailed   Reason = "connect-failed"   // it never stood
 )

@@ -26,7 +26,7 @@ func (Bridge) Intercept(c chain.Chain) (*http.Response, error) {
 		// A RoundTripper, which a reverse proxy may use, ignores it.
 		return nil, errors.New("RequestURI is set: it belongs to a server's request and can't be sent")
 	}
-	n, err := newNetworkRequest(req, config)
+	n, err := newNetworkRequest(req, config, link.Run().Life)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/catena-http/catena/connection"
+	"github.com/catena-http/catena/internal/lifetime"
 )
 
 // closeCounter counts how often a body is closed.
@@ -181,6 +182,27 @@ func TestBridgeStopsWaitingForABodyWhenTheCallEnds(t *testing.T) {
 		start := time.Now()
 		_, err = through(req, settings(), notSent(t))
 		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		if waited := time.Since(start); waited != time.Millisecond {
+			t.Errorf("waited %v", waited)
+		}
+		if _, err := w.Write([]byte("x")); err != io.ErrClosedPipe {
+			t.Errorf("the body is not closed: %v", err)
+		}
+	})
+}
+
+// An interceptor may have put another context in the place of the call's.
+func TestBridgeStopsWaitingForABodyWhenTheCallOfAnotherContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, w := io.Pipe()
+		var life lifetime.Context
+		life.Init(t.Context(), nil)
+		time.AfterFunc(time.Millisecond, func() { life.Cancel() })
+		start := time.Now()
+		_, err := throughOf(&life, newRequest(t, "POST", "http://a.test/", r), settings(), notSent(t))
+		if !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 		if waited := time.Since(start); waited != time.Millisecond {

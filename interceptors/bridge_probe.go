@@ -15,9 +15,9 @@ const probeTime = 100 * time.Millisecond
 
 // probe finds out whether a body of unknown size is empty: then it is closed and
 // nil is returned, otherwise a body with the same content. It waits for at most
-// probeTime, and not beyond ctx's end. The application avoids the wait by a
-// ContentLength of -1.
-func probe(ctx context.Context, body io.ReadCloser) (io.ReadCloser, error) {
+// probeTime, and not beyond the end of ctx or of the call. The application avoids
+// the wait by a ContentLength of -1.
+func probe(ctx context.Context, call *lifetime.Context, body io.ReadCloser) (io.ReadCloser, error) {
 	p := &probed{body: lifetime.OnceBody(body), first: make(chan struct{})}
 	go p.readFirst() // ends with one Read of the body, which Close ends
 	patience := time.NewTimer(probeTime)
@@ -30,6 +30,9 @@ func probe(ctx context.Context, body io.ReadCloser) (io.ReadCloser, error) {
 	case <-ctx.Done():
 		p.Close()
 		return nil, lifetime.Cause(ctx)
+	case <-call.Done():
+		p.Close()
+		return nil, lifetime.Cause(call)
 	}
 	switch {
 	case p.n > 0 || p.err == nil:

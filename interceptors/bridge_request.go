@@ -8,6 +8,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/catena-http/catena/chain"
+	"github.com/catena-http/catena/internal/lifetime"
 )
 
 // networkRequest is a request for the network with the memory of the values that
@@ -16,13 +17,15 @@ type networkRequest struct {
 	http.Request
 	gzip bool // we asked for gzip, and so decode it
 
-	values [5]string // of the fields set, each a slice of its own
+	// values are those of the fields set, each a slice of its own: Connection,
+	// Accept-Encoding, User-Agent, Authorization, Cookie, and "chunked".
+	values [6]string
 	used   int
 }
 
 // newNetworkRequest makes the network request of req. It may read the first
-// bytes of a body whose size is not known.
-func newNetworkRequest(req *http.Request, config *chain.Config) (*networkRequest, error) {
+// bytes of a body whose size is not known, unless the call ends.
+func newNetworkRequest(req *http.Request, config *chain.Config, call *lifetime.Context) (*networkRequest, error) {
 	n := &networkRequest{Request: *req}
 	n.RequestURI = ""
 	if n.Method == "" {
@@ -43,7 +46,7 @@ func newNetworkRequest(req *http.Request, config *chain.Config) (*networkRequest
 			return nil, err
 		}
 	}
-	if err := n.frame(); err != nil {
+	if err := n.frame(call); err != nil {
 		return nil, err
 	}
 	return n, nil
@@ -117,10 +120,10 @@ func (n *networkRequest) addUserInfo(present fieldSet) {
 }
 
 // frame decides how the body goes out.
-func (n *networkRequest) frame() error {
+func (n *networkRequest) frame(call *lifetime.Context) error {
 	size := bodySize(&n.Request)
 	if size < 0 && n.ContentLength == 0 && len(n.TransferEncoding) == 0 {
-		body, err := probe(n.Context(), n.Body)
+		body, err := probe(n.Context(), call, n.Body)
 		if err != nil {
 			return err
 		}

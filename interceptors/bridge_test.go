@@ -14,6 +14,7 @@ import (
 	"github.com/catena-http/catena/chain"
 	"github.com/catena-http/catena/event"
 	"github.com/catena-http/catena/interceptors"
+	"github.com/catena-http/catena/internal/lifetime"
 	"github.com/catena-http/catena/route"
 )
 
@@ -52,12 +53,22 @@ func noGzip(c *chain.Config) { c.TransparentGzip = false }
 // through sends req through the Bridge to server, which stands for all links
 // below.
 func through(req *http.Request, config *chain.Config, server func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	var life lifetime.Context
+	life.Init(context.Background(), nil)
+	defer life.Finish()
+	return throughOf(&life, req, config, server)
+}
+
+// throughOf is through for a call whose end is life's.
+func throughOf(life *lifetime.Context, req *http.Request, config *chain.Config, server func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	run := &chain.Run{
 		Interceptors: []chain.Interceptor{
 			interceptors.Bridge{},
 			chain.InterceptorFunc(func(c chain.Chain) (*http.Response, error) { return server(c.Request()) }),
 		},
+		Call:     owner{},
 		Owner:    owner{},
+		Life:     life,
 		Listener: event.NopListener{},
 	}
 	return run.Start(req, config)
@@ -87,6 +98,26 @@ func newRequest(t testing.TB, method, target string, body io.Reader) *http.Reque
 		t.Fatal(err)
 	}
 	return req
+}
+
+// All that can be missing at once: the memory for it is counted.
+func TestBridgeSetsEverything(t *testing.T) {
+	req := newRequest(t, "POST", "http://user:secret@a.test/", io.NopCloser(strings.NewReader("text")))
+	cookies := &jar{give: []*http.Cookie{{Name: "a", Value: "1"}}}
+	network := bridged(t, req, settings(userAgent("ua"), cookieJar(cookies)))
+	want := http.Header{
+		"Connection":      {"Keep-Alive"},
+		"Accept-Encoding": {"gzip"},
+		"User-Agent":      {"ua"},
+		"Authorization":   {"Basic dXNlcjpzZWNyZXQ="},
+		"Cookie":          {"a=1"},
+	}
+	if diff := cmp.Diff(want, network.Header); diff != "" {
+		t.Error("(-want +got):\n" + diff)
+	}
+	if diff := cmp.Diff([]string{"chunked"}, network.TransferEncoding); diff != "" {
+		t.Error("(-want +got):\n" + diff)
+	}
 }
 
 func TestBridgeSetsWhatIsMissing(t *testing.T) {

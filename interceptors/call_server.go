@@ -25,6 +25,9 @@ type CallServer struct{}
 // Intercept exchanges c.Request() for a response. Its body is still on the
 // connection.
 func (CallServer) Intercept(c chain.Chain) (*http.Response, error) {
+	if err := ValidateRequest(c.Request()); err != nil { // what network interceptors made of it
+		return nil, err
+	}
 	x := c.(*chain.RealInterceptorChain).Exchange()
 	req := withProxyAuthorization(c.Request(), x.Connection())
 	size := sizeOf(req)
@@ -108,13 +111,14 @@ func awaitContinue(x *connection.Exchange, d time.Duration) (*http.Response, err
 }
 
 // answerAfter looks for a response although the request could not be written to
-// its end: a server may answer and close without reading all of it. The failure
-// to write stays the one that counts.
+// its end: a server may answer and close without reading all of it. Where it saw
+// nothing of the request, what it says is no answer to it. The failure to write
+// stays the one that counts.
 func answerAfter(x *connection.Exchange, err error) (*http.Response, error) {
 	var own *connection.RequestBodyError
 	var unprocessed *connection.UnprocessedError
 	var timeout *event.TimeoutError
-	if errors.As(err, &own) || errors.As(err, &unprocessed) || errors.As(err, &timeout) || x.Ended() {
+	if errors.As(err, &own) || errors.As(err, &unprocessed) || errors.As(err, &timeout) || !x.Written() || x.Ended() {
 		return nil, err
 	}
 	x.SkipBody()

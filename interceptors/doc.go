@@ -1,4 +1,4 @@
-// Package interceptors are the engine's own links of the chain: RetryAndFollowUp,
-// Bridge, Connect and CallServer. The client puts them in place; they are engine
-// parts without a promise to users.
+// Package interceptors is an engine part without a promise to users: the engine's
+// own links of the chain, RetryAndFollowUp, Bridge, Connect and CallServer, which
+// the client puts in place.
 package interceptors

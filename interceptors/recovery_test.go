@@ -61,6 +61,15 @@ func lost(change func(r *recovery)) recovery {
 	return r
 }
 
+// noConnection is a failure to connect, which was given up for a reason; "": the
+// failure was none of the network's.
+func noConnection(why event.Reason) recovery {
+	return lost(func(r *recovery) {
+		r.failure.Exchanged, r.failure.GaveUp = false, why
+		r.enabled = false
+	})
+}
+
 // recoveryTable has a failure for each line of the page, in its order, that each
 // later line would decide otherwise where it can.
 var recoveryTable = []struct {
@@ -69,8 +78,10 @@ var recoveryTable = []struct {
 }{
 	{"the call was canceled, its context or its timeout ended",
 		lost(func(r *recovery) { r.canceled = true; r.failure.Exchanged = false })},
-	{"no connection was made, or it was not the network that failed",
-		lost(func(r *recovery) { r.failure.Exchanged = false; r.enabled = false })},
+	{"no connection was made: a certificate, or its name, was refused", noConnection(event.ReasonCertificate)},
+	{"no connection was made: all routes were tried, or there was none", noConnection(event.ReasonNoMoreRoutes)},
+	{"no connection was made: the last route needs what this version does not have", noConnection(event.ReasonUnsupported)},
+	{"it was not the network that failed, but an interceptor for instance", noConnection("")},
 	{"anything, with `WithRetryOnConnectionFailure(false)`",
 		lost(func(r *recovery) { r.enabled = false; r.failure.Err = errBody })},
 	{"the request's own body: its Read failed, or it had another length than declared",

@@ -22,7 +22,7 @@ func (RetryAndFollowUp) Intercept(c chain.Chain) (*http.Response, error) {
 	l.allocation.NewRoutes()
 	resp, err := l.do(withOnceBody(c.Request()))
 	if err != nil {
-		return nil, chain.NewCallError(l.run.Owner, l.allocation.Attempts(), err)
+		return nil, chain.NewCallError(l.run.Call, l.allocation.Attempts(), err)
 	}
 	return resp, nil
 }
@@ -41,7 +41,7 @@ func (l *loop) do(req *http.Request) (*http.Response, error) {
 			closeBody(req)
 			return nil, err
 		}
-		if cause := lifetime.Cause(req.Context()); cause != nil {
+		if cause := l.run.Life.CauseWith(req.Context()); cause != nil {
 			closeBody(req)
 			return nil, cause
 		}
@@ -67,7 +67,8 @@ func (l *loop) retry(req *http.Request, err error) (*http.Request, error) {
 	config := l.link.Config()
 	again, whyNot := l.decide(req, &f, config)
 	l.allocation.Decide(f, again, whyNot)
-	l.run.Listener.RetryDecision(l.run.Owner, err, again, whyNot)
+	l.run.Listener.RetryDecision(l.run.Call, err, again, whyNot)
+	l.allocation.Drop() // also for an interceptor above that proceeds again
 	if !again {
 		closeBody(req)
 		return nil, err
@@ -76,14 +77,13 @@ func (l *loop) retry(req *http.Request, err error) (*http.Request, error) {
 	if bodyErr != nil {
 		return nil, bodyErr
 	}
-	l.allocation.Drop()
 	return next, nil
 }
 
 func (l *loop) decide(req *http.Request, f *connection.Failure, config *chain.Config) (bool, event.Reason) {
 	return recovery{
 		failure:    f,
-		canceled:   lifetime.Cause(req.Context()) != nil,
+		canceled:   l.run.Life.CauseWith(req.Context()) != nil,
 		enabled:    config.RetryOnConnectionFailure,
 		policy:     config.RetryPolicy,
 		idempotent: f.Request == nil || idempotent(f.Request),
@@ -113,23 +113,24 @@ func (l *loop) followUp(resp *http.Response) (*http.Request, error) {
 	if err == nil && next != nil {
 		if l.followUps++; l.followUps > l.link.Config().MaxFollowUps {
 			closeBody(next)
-			err, why = fmt.Errorf("%w: %d", chain.ErrTooManyFollowUps, l.followUps), event.ReasonTooManyFollowUps
+			err = fmt.Errorf("%w: %d (WithMaxFollowUps allows %d)", chain.ErrTooManyFollowUps, l.followUps, l.link.Config().MaxFollowUps)
+			why = event.ReasonTooManyFollowUps
 		}
 	}
 	if err != nil {
 		resp.Body.Close()
-		l.run.Listener.FollowUpDecision(l.run.Owner, resp, nil, why)
+		l.run.Listener.FollowUpDecision(l.run.Call, resp, nil, why)
 		return nil, err
 	}
 	if next == nil {
-		l.run.Listener.FollowUpDecision(l.run.Owner, resp, nil, why)
+		l.run.Listener.FollowUpDecision(l.run.Call, resp, nil, why)
 		return nil, nil
 	}
 	resp.Body.Close()
 	prior := *resp
 	prior.Body = http.NoBody
 	next.Response = &prior
-	l.run.Listener.FollowUpDecision(l.run.Owner, resp, next, why)
+	l.run.Listener.FollowUpDecision(l.run.Call, resp, next, why)
 	l.allocation.NewRoutes()
 	return next, nil
 }

@@ -15,15 +15,17 @@ const (
 	// Direct is no proxy: the socket goes to the origin.
 	Direct Type = iota
 	// HTTP is a proxy reached in clear text. Requests for http URLs are sent to it in absolute form
-	// (RFC 9112 section 3.2.2), others go through a CONNECT tunnel (RFC 9110 section 9.3.6).
+	// (RFC 9112 section 3.2.2), others go through a CONNECT tunnel (RFC 9110 section 9.3.6; not yet).
 	HTTP
-	// HTTPS is an HTTP proxy reached over TLS.
+	// HTTPS is an HTTP proxy reached over TLS (not yet).
 	HTTPS
-	// SOCKS4 is told an IPv4 address; we resolve the origin's name. It has a user but no password.
+	// SOCKS4 is told an IPv4 address; we resolve the origin's name. It has a user but no password
+	// (not yet).
 	SOCKS4
-	// SOCKS4A is SOCKS4 with the origin's name resolved by the proxy.
+	// SOCKS4A is SOCKS4 with the origin's name resolved by the proxy (not yet).
 	SOCKS4A
-	// SOCKS5 is RFC 1928, the origin's name resolved by the proxy, with RFC 1929's user and password.
+	// SOCKS5 is RFC 1928, the origin's name resolved by the proxy, with RFC 1929's user and password
+	// (not yet).
 	SOCKS5
 )
 

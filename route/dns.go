@@ -115,21 +115,21 @@ func (l *lookups) join(ctx context.Context, dns DNS, host string) *flight {
 	return f
 }
 
-// run ends when the resolver returns, or panics: then all who wait get that as
-// an error.
+// run ends when the resolver returns, panics or ends the goroutine: all who wait
+// get that as an error.
 func (l *lookups) run(ctx context.Context, f *flight, dns DNS, host string) {
-	f.addrs, f.err = resolve(ctx, dns, host)
-	l.mu.Lock()
-	delete(l.flights, host)
-	f.abandoned = f.givenUp
-	l.mu.Unlock()
-	f.cancel()
-	close(f.done)
-}
-
-func resolve(ctx context.Context, dns DNS, host string) (addrs []netip.Addr, err error) {
-	defer lifetime.Recover(&err)
-	return dns.LookupNetIP(ctx, "ip", host)
+	lifetime.Run(func() (err error) {
+		f.addrs, err = dns.LookupNetIP(ctx, "ip", host)
+		return err
+	}, func(err error) {
+		f.err = err
+		l.mu.Lock()
+		delete(l.flights, host)
+		f.abandoned = f.givenUp
+		l.mu.Unlock()
+		f.cancel()
+		close(f.done)
+	})
 }
 
 func (l *lookups) leave(f *flight) {

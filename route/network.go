@@ -37,7 +37,8 @@ type Network struct {
 	// ProxySelector chooses the proxies of a URL; nil: proxy.FromEnvironment(),
 	// read when the Network is first used.
 	ProxySelector proxy.Selector
-	// ProxyAuthenticator answers 407 challenges of HTTP proxies; nil: none does.
+	// ProxyAuthenticator answers 407 challenges of plain HTTP proxies, for http
+	// URLs (those of a CONNECT not yet); nil: none does.
 	ProxyAuthenticator auth.Authenticator
 	// TLSConfig is for origins; nil: crypto/tls's defaults. ServerName and
 	// NextProtos are set from the address and Protocols where they are empty.
@@ -60,6 +61,18 @@ type Network struct {
 	ownDialer bool
 
 	lookups lookups
+	from    *Network // whose With made it; nil: nobody's
+}
+
+// DerivedFrom reports whether n is other, or was made by its With or by that of
+// one derived from it.
+func (n *Network) DerivedFrom(other *Network) bool {
+	for at := n; at != nil; at = at.from {
+		if at == other {
+			return true
+		}
+	}
+	return false
 }
 
 // With returns a copy, changed by change, with an identity of its own: calls
@@ -67,6 +80,7 @@ type Network struct {
 // slices are copied too. Make it once and keep it, not one a call.
 func (n *Network) With(change func(*Network)) *Network {
 	c := &Network{
+		from:               n,
 		DNS:                n.DNS,
 		DialContext:        n.DialContext,
 		ProxySelector:      n.ProxySelector,

@@ -189,3 +189,20 @@ func TestRoute(t *testing.T) {
 		t.Errorf("shown as %q", s)
 	}
 }
+
+func TestNetworkDerivedFrom(t *testing.T) {
+	base := &route.Network{}
+	child := base.With(nil)
+	grandchild, sibling := child.With(nil), base.With(nil)
+	for _, tc := range []struct {
+		n, of *route.Network
+		want  bool
+	}{
+		{base, base, true}, {child, base, true}, {grandchild, base, true}, {grandchild, child, true},
+		{base, child, false}, {sibling, child, false}, {base, &route.Network{}, false},
+	} {
+		if got := tc.n.DerivedFrom(tc.of); got != tc.want {
+			t.Errorf("%p of %p: %v", tc.n, tc.of, got)
+		}
+	}
+}

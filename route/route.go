@@ -7,7 +7,7 @@ import (
 	"github.com/catena-http/catena/proxy"
 )
 
-// Route is one way to an Address: through Proxy, by a socket to HostPort.
+// Route is one way to an Address: through Proxy, by a socket to SocketAddr.
 type Route struct {
 	Address Address
 	// Proxy is the proxy on the way; the zero Proxy is direct.

@@ -41,6 +41,7 @@ type Selector struct {
 	asked     bool // the proxy selector was
 	proxies   []way
 	postponed []Route
+	tried     *Route // left out; nil: none
 }
 
 // way is a proxy, and the same without its password: made once, so that all
@@ -51,6 +52,9 @@ type way struct{ proxy, shown proxy.Proxy }
 func NewSelector(a Address, d *Database, call event.Call, listener event.Listener) *Selector {
 	return &Selector{address: a, database: d, call: call, listener: listener}
 }
+
+// LeaveOut lets the Selector yield every route but r, which has been tried.
+func (s *Selector) LeaveOut(r *Route) { s.tried = r }
 
 // Address is the address that the routes lead to.
 func (s *Selector) Address() Address { return s.address }
@@ -174,10 +178,14 @@ func resolvesNames(p proxy.Proxy) bool {
 	return p.Type == proxy.SOCKS4A || p.Type == proxy.SOCKS5
 }
 
-// postpone keeps back the routes that failed before and returns the others.
+// postpone keeps back the routes that failed before and returns the others,
+// without the one that is left out.
 func (s *Selector) postpone(routes []Route) []Route {
 	good := routes[:0:0]
 	for _, r := range routes {
+		if s.tried != nil && r.key() == s.tried.key() {
+			continue
+		}
 		if !s.database.ShouldPostpone(&r) {
 			good = append(good, r)
 			continue

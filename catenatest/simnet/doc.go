@@ -21,11 +21,15 @@
 //		})
 //	}
 //
+// A client of Catena is put on it by catena.WithDNS(n), catena.WithDialContext(n.DialContext) and, since the environment
+// may name a proxy, catena.WithProxy(proxy.Proxy{}).
+//
 // # Bubbles
 //
 // Make the Network inside the bubble that uses it, and use it there only. Contexts given to it should come from
 // that bubble too (t.Context() does): a wait for a context from outside does not let the clock move. The package
 // starts no goroutine at all, so there is none to leak; what blocks in it is the caller, and Network.Close ends that.
+// Clients, servers and the Network are closed before the bubble ends.
 //
 // # What a connection does
 //

@@ -66,6 +66,7 @@ type Conn struct {
 	request     requestState
 	interrupted bool // InterruptWrite was called
 	readFixed   bool // one deadline bounds several reads: they do not move it
+	headBegun   bool // some of the head that is read is there
 	readLimit   deadline
 	writeLimit  deadline
 }
@@ -105,7 +106,7 @@ func (c *Conn) Begin(x wire.Exchange) {
 	defer c.mu.Unlock()
 	c.request = requestIdle
 	c.interrupted = false
-	c.readFixed = false
+	c.readFixed, c.headBegun = false, false
 }
 
 // End ends the exchange, however far it came, and gives the buffers back. A body

@@ -37,10 +37,10 @@ func (c *Conn) setReadDeadline(t time.Time) {
 }
 
 // moveReadDeadline gives the peer the read timeout from now on, or for ever while
-// the request is unfinished. It needs mu.
+// the request is unfinished and no head has begun. It needs mu.
 func (c *Conn) moveReadDeadline() {
 	timeout := c.x.ReadTimeout
-	if timeout <= 0 || c.request < requestFinished {
+	if timeout <= 0 || c.request < requestFinished && !c.headBegun {
 		if !c.readLimit.known || !c.readLimit.at.IsZero() {
 			c.setReadDeadline(time.Time{})
 		}
@@ -62,13 +62,24 @@ func (c *Conn) armRead() {
 	}
 }
 
-// armHead bounds all reads of a head together, from now on; where the request is
-// unfinished, from its end on.
+// armHead bounds all reads of a head together: from now on, or from the earlier of
+// its first byte and the request's end on where there is neither yet.
 func (c *Conn) armHead() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.readFixed = true
+	c.headBegun = c.in.buffered() > 0
 	c.moveReadDeadline()
+}
+
+// beginHead says that the first byte of a head came after armHead.
+func (c *Conn) beginHead() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.headBegun = true
+	if c.request < requestFinished {
+		c.moveReadDeadline()
+	}
 }
 
 // armWithin bounds all reads together by d from now, exactly.
@@ -83,11 +94,11 @@ func (c *Conn) armWithin(d time.Duration) {
 func (c *Conn) armEach() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.readFixed = false
+	c.readFixed, c.headBegun = false, false
 }
 
 // endRequest moves the request to its last state. A reader that waits for the
-// response has its time from now on.
+// response has its time from now on; a head that has begun keeps the time it has.
 func (c *Conn) endRequest(state requestState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,7 +106,9 @@ func (c *Conn) endRequest(state requestState) {
 		return
 	}
 	c.request = state
-	c.moveReadDeadline()
+	if !c.headBegun {
+		c.moveReadDeadline()
+	}
 }
 
 // armWrite lets the next write wait for d, and for at most spare longer; 0 is no

@@ -214,6 +214,38 @@ func TestReadTimeoutStartsAtTheRequestsEnd(t *testing.T) {
 	}
 }
 
+// A head that has begun has its timeout although the request is unfinished, and
+// the request's end gives it no other one.
+func TestReadTimeoutStartsAtTheFirstByte(t *testing.T) {
+	for name, await := range map[string]func(c *http1.Conn){
+		"awaited":  func(c *http1.Conn) { c.AwaitResponse(time.Hour) },
+		"read":     func(*http1.Conn) {},
+		"finished": func(c *http1.Conn) { time.AfterFunc(2500*time.Millisecond, func() { c.FinishRequest(nil) }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPipe(t)
+				var begun time.Time
+				p.peer.Go(func() {
+					http.ReadRequest(p.read)
+					time.Sleep(2 * time.Second)
+					begun = time.Now()
+					io.WriteString(p.server, "HTTP/1.1 1")
+					io.Copy(io.Discard, p.read)
+				})
+				p.c.Begin(wire.Exchange{ReadTimeout: time.Second})
+				p.c.WriteRequestHeaders(newRequest(t, "POST", "http://h/"), -1)
+				p.c.Flush()
+				await(p.c)
+				if _, err := p.c.ReadResponseHeaders(nil); !isTimeout(err) {
+					t.Errorf("error is %v", err)
+				}
+				wantLate(t, begun, time.Second)
+			})
+		})
+	}
+}
+
 func TestAwaitResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipe(t)

@@ -1,9 +1,7 @@
-// Package http1 is the client side of HTTP/1.1 (RFC 9112) over one connection:
-// it writes a request, reads the response and says whether another exchange may
-// follow. It decides nothing about retries, redirects or pools.
-//
-// It is a part of the engine and makes no promise to programs outside this
-// module.
+// Package http1 is an engine part without a promise to users: the client side of
+// HTTP/1.1 (RFC 9112) over one connection. It writes a request, reads the response
+// and says whether another exchange may follow. It decides nothing about retries,
+// redirects or pools.
 //
 // # One exchange
 //

@@ -55,9 +55,11 @@ func (c *Conn) ReadFrom(r io.Reader) (int64, error) {
 		return 0, errRequestClosed
 	case c.chunked:
 		return c.readChunksFrom(r)
-	default:
-		return c.readSizedFrom(r)
 	}
+	if sent, err, ok := c.readDirectly(r); ok {
+		return sent, err
+	}
+	return c.readSizedFrom(r)
 }
 
 func (c *Conn) readSizedFrom(r io.Reader) (sent int64, err error) {

@@ -42,7 +42,8 @@ func (c *Conn) AwaitResponse(d time.Duration) (bool, error) {
 // ReadResponseHeaders reads the next head, interim (1xx) or final; the caller
 // goes on until it has a final one, and counts. started, if not nil, is called
 // once the first byte is there. The whole head has one read timeout, from now on
-// or, while the request is being written, from its end on.
+// or, while the request is being written, from the earlier of its end and the
+// head's first byte on.
 //
 // The response is what http.ReadResponse makes of it, its Request left nil. Its
 // Body is never nil; it has to be read to the end or closed before the next
@@ -70,6 +71,7 @@ func (c *Conn) readHead(started func()) (*http.Response, error) {
 		if err := c.fill(); err != nil {
 			return nil, closedEarly(err)
 		}
+		c.beginHead()
 	}
 	if started != nil {
 		started()

@@ -1,6 +1,5 @@
-// Package http2 is the client side of one HTTP/2 connection (RFC 9113), as the
-// connection room drives it. It is an engine part: its names carry no promise
-// to users.
+// Package http2 is an engine part without a promise to users: the client side of
+// one HTTP/2 connection (RFC 9113), as package connection drives it.
 //
 // A [Conn] counts streams, tells when it takes no more of them, and makes
 // [Stream] values. A Stream is one exchange: request out, response in, both

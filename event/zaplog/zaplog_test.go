@@ -281,17 +281,3 @@ func TestNoLoggerIsNoListener(t *testing.T) {
 		t.Errorf("got %T, want NopListener", got)
 	}
 }
-
-func Example() {
-	// Leave the time and the caller out; durations differ from run to run.
-	l := zap.NewExample()
-	listener := zaplog.New(l, zaplog.WithHeaders())
-
-	// catena.New(catena.WithEventListener(listener)) and then, of a call:
-	call := newCall(7)
-	listener.DNSEnd(call, "example.com", []netip.Addr{netip.MustParseAddr("192.0.2.1")}, nil)
-	listener.RetryDecision(call, errors.New("connection reset"), true, event.ReasonStaleConnection)
-	// Output:
-	// {"level":"debug","msg":"name looked up","call":7,"host":"example.com","addrs":["192.0.2.1"],"took":"0s"}
-	// {"level":"warn","msg":"attempt made again","call":7,"method":"GET","url":"https://me:xxxxx@example.com/?token=masked","why":"stale-connection","error":"connection reset"}
-}

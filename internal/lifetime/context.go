@@ -89,7 +89,10 @@ func (c *Context) StopTimeout() {
 
 // Cancel ends the context with context.Canceled. It reports whether it was this
 // call that ended it.
-func (c *Context) Cancel() bool { return c.end(context.Canceled, context.Canceled) }
+func (c *Context) Cancel() bool { return c.CancelFor(context.Canceled) }
+
+// CancelFor is Cancel with a cause, which has context.Canceled in it.
+func (c *Context) CancelFor(cause error) bool { return c.end(context.Canceled, cause) }
 
 // Finish ends the context because the call is over, and lets go of everything
 // that watches it.
@@ -251,6 +254,15 @@ func Cause(ctx context.Context) error {
 		}
 	}
 	return causeOf(ctx)
+}
+
+// CauseWith is what ended ctx or the call, nil while both live. ctx is that of a
+// request, which an interceptor may have put in the place of the call's.
+func (c *Context) CauseWith(ctx context.Context) error {
+	if cause := Cause(ctx); cause != nil {
+		return cause
+	}
+	return Cause(c)
 }
 
 func causeOf(ctx context.Context) error {

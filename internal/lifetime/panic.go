@@ -1,6 +1,7 @@
 package lifetime
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 )
@@ -27,4 +28,21 @@ func Recover(err *error) {
 	if v := recover(); v != nil {
 		*err = &PanicError{Value: v, Stack: debug.Stack()}
 	}
+}
+
+// ErrGoexit is how code of the application's ended that ended its goroutine, one of
+// ours, by runtime.Goexit.
+var ErrGoexit = errors.New("the goroutine was ended by runtime.Goexit")
+
+// Run calls f and then, however f ended, done: with f's error, a *PanicError, or
+// ErrGoexit. It is for the goroutines of ours that run the application's code.
+func Run(f func() error, done func(error)) {
+	err := ErrGoexit
+	defer func() { done(err) }()
+	err = recovered(f)
+}
+
+func recovered(f func() error) (err error) {
+	defer Recover(&err)
+	return f()
 }

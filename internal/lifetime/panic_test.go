@@ -2,7 +2,9 @@ package lifetime_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -30,5 +32,28 @@ func TestRecover(t *testing.T) {
 	}
 	if err := quiet(); err != io.ErrShortWrite {
 		t.Errorf("without a panic: %v", err)
+	}
+}
+
+func TestRun(t *testing.T) {
+	for name, tc := range map[string]struct {
+		f    func() error
+		want string
+	}{
+		"returns": {func() error { return nil }, "<nil>"},
+		"fails":   {func() error { return io.ErrShortWrite }, "short write"},
+		"panics":  {func() error { panic("boom") }, "panic: boom"},
+		"exits":   {func() error { runtime.Goexit(); return nil }, "the goroutine was ended by runtime.Goexit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := make(chan error, 2)
+			go lifetime.Run(tc.f, func(err error) { got <- err; close(got) })
+			if err := <-got; fmt.Sprint(err) != tc.want {
+				t.Errorf("got %v, want %s", err, tc.want)
+			}
+			if _, again := <-got; again {
+				t.Error("done was called twice")
+			}
+		})
 	}
 }
