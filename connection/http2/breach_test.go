@@ -239,10 +239,8 @@ func TestWindowExceeded(t *testing.T) {
 	})
 	t.Run("connection", func(t *testing.T) {
 		p := newPeer(t, http2.Options{ConnWindow: 1 << 20})
-		var streams []*http2.Stream
 		for range 3 {
 			s, id := p.get()
-			streams = append(streams, s)
 			p.respond(id, false, ":status", "200")
 			head(t, s)
 			for range 512 >> 4 {

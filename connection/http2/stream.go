@@ -301,13 +301,3 @@ func (s *Stream) writerWait(dl *deadline) (*waiter, error) {
 	}
 	return w, nil
 }
-
-// parkWriter waits until somebody wakes the request's side.
-func (s *Stream) parkWriter(dl *deadline) error {
-	w, err := s.writerWait(dl)
-	if err != nil {
-		return err
-	}
-	<-w.ch
-	return s.mayWrite()
-}
