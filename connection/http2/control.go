@@ -2,9 +2,9 @@ package http2
 
 import (
 	"encoding/binary"
+	"fmt"
 	"time"
 
-	"github.com/catena-http/catena/internal/wire"
 	xhttp2 "golang.org/x/net/http2"
 )
 
@@ -66,9 +66,10 @@ func (c *Conn) resetByServer(id uint32, code xhttp2.ErrCode) error {
 	}
 	if code == xhttp2.ErrCodeProtocol {
 		// It blames us: what else is sent here would fare no better.
-		c.retire(&wire.StreamResetError{Code: uint32(code), Name: code.String()})
+		c.retireAfter(fmt.Errorf("the server reset a stream: %v", code), func() { s.resetByServer(code) })
+	} else {
+		s.resetByServer(code)
 	}
-	s.resetByServer(code)
 	return nil
 }
 

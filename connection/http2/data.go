@@ -85,7 +85,12 @@ func (in *reader) readData() error {
 	n := min(d.left, in.w-in.r)
 	in.touch(d.s)
 	if content := min(n, d.left-d.pad); content > 0 && d.s != nil {
-		in.deliver(d.s, content)
+		if n == d.left && d.pad == 0 && d.end {
+			d.end = false // it is delivered with the content
+			in.deliver(d.s, content, true)
+		} else {
+			in.deliver(d.s, content, false)
+		}
 	}
 	in.take(n)
 	if d.left -= n; d.left == 0 {
@@ -106,19 +111,30 @@ func (in *reader) endData() {
 	}
 }
 
-// deliver gives the next n bytes to s, in place where that is no waste.
-func (in *reader) deliver(s *Stream, n int) {
-	c := in.c
+// deliver gives the next n bytes to s, with the end of the stream where they are
+// the last.
+func (in *reader) deliver(s *Stream, n int, last bool) {
 	s.mu.Lock()
 	if s.cause != nil {
 		s.mu.Unlock()
-		c.dropped(int64(n))
+		in.c.dropped(int64(n))
 		return
 	}
-	defer s.mu.Unlock()
+	in.hand(s, n)
+	var over bool
+	var err error
+	if last {
+		over, err = s.endLocked()
+	}
+	s.mu.Unlock()
+	s.settle(over, err)
+}
+
+// hand gives the next n bytes to s in place, where that is no waste. s.mu is held.
+func (in *reader) hand(s *Stream, n int) {
+	c, k := in.c, in.buf
 	buffered := c.buffered.Add(int64(n))
 	s.buffered += int64(n)
-	k := in.buf
 	waste := int64(0)
 	if k.pinned == nil {
 		waste = int64(len(k.b))

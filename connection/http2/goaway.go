@@ -53,13 +53,14 @@ func (c *Conn) goneAway(g goAway) {
 		}
 	}
 	c.mu.Unlock()
-	for _, s := range spared {
-		s.failed(&wire.UnprocessedError{
-			Err:      fmt.Errorf("the server did not process the request: it sent %v", g),
-			Shutdown: true,
-		})
-	}
-	c.retire(fmt.Errorf("the server sent %v", g))
+	c.retireAfter(fmt.Errorf("the server sent %v", g), func() {
+		for _, s := range spared {
+			s.failed(&wire.UnprocessedError{
+				Err:      fmt.Errorf("the server did not process the request: it sent %v", g),
+				Shutdown: true,
+			})
+		}
+	})
 }
 
 // GoneAway reports whether the server sent a GOAWAY.

@@ -24,68 +24,75 @@ type head struct {
 // head takes a header block: an interim head, the final one, or trailers. The
 // reading goroutine calls it.
 func (s *Stream) head(b *headerBlock, fields *fieldList) {
-	code, err := http2OK, b.bad
-	if err == nil {
-		if b.trailer {
-			err = s.trailers(b.end, fields)
-		} else {
-			code, err = s.headLocked(b, fields)
-		}
+	err := b.bad
+	switch {
+	case err != nil:
+	case b.trailer:
+		err = s.trailers(b.end, fields)
+	default:
+		err = s.anyHead(b, fields)
 	}
 	if err != nil {
 		s.violated(xhttp2.ErrCodeProtocol, err)
-		return
-	}
-	if b.end {
-		s.ended()
-	} else if code > 299 {
-		// The server has answered; what it did not read of the request it
-		// need not (RFC 9113 8.1).
-		s.stopUpload(resetError(xhttp2.ErrCodeNo))
 	}
 }
 
-// http2OK stands for a head that ends no upload.
-const http2OK = 200
-
-func (s *Stream) headLocked(b *headerBlock, fields *fieldList) (int, *wire.ProtocolError) {
+// anyHead takes an interim head or the final one.
+func (s *Stream) anyHead(b *headerBlock, fields *fieldList) *wire.ProtocolError {
 	code, err := statusCode(b.status)
-	if err != nil {
-		return 0, err
-	}
-	h := head{code: code, size: b.size, fields: fields}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	switch {
-	case s.cause != nil:
-		return 0, nil
+	case err != nil:
+		return err
 	case code == http.StatusSwitchingProtocols:
-		return 0, wire.Protocolf("a 101 response, which HTTP/2 does not have")
+		return wire.Protocolf("a 101 response, which HTTP/2 does not have")
 	case code < 200 && b.end:
-		return 0, malformed("END_STREAM with an interim head")
+		return malformed("END_STREAM with an interim head")
 	case code < 200:
-		if len(s.interim) == maxInterim || s.interimSize+h.size > s.c.opts.MaxHeaderBytes {
-			err := wire.Protocolf("%d interim responses wait to be read", len(s.interim))
-			err.Err = wire.ErrTooManyInterim
-			return 0, err
-		}
-		s.interim = append(s.interim, h)
-		s.interimSize += h.size
-		return 0, nil
+		return s.interimHead(head{code: code, size: b.size, fields: fields})
 	}
 	length, err := contentLength(fields.f)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if code == http.StatusNoContent && length > 0 {
-		return 0, wire.Protocolf("a 204 response announces content of %d bytes", length)
+		return wire.Protocolf("a 204 response announces content of %d bytes", length)
 	}
+	s.finalHead(head{code: code, size: b.size, fields: fields}, length, b.end)
+	return nil
+}
+
+func (s *Stream) interimHead(h head) *wire.ProtocolError {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.interim) == maxInterim || s.interimSize+h.size > s.c.opts.MaxHeaderBytes {
+		err := wire.Protocolf("%d interim responses wait to be read", len(s.interim))
+		err.Err = wire.ErrTooManyInterim
+		return err
+	}
+	s.interim = append(s.interim, h)
+	s.interimSize += h.size
+	return nil
+}
+
+func (s *Stream) finalHead(h head, length int64, end bool) {
+	s.mu.Lock()
 	s.final, s.hasFinal = h, true
-	s.length, s.rest, s.headEnded = length, length, b.end
-	if s.bodiless = s.method == http.MethodHead || !bodyAllowed(code); s.bodiless {
+	s.length, s.rest, s.headEnded = length, length, end
+	if s.bodiless = s.method == http.MethodHead || !bodyAllowed(h.code); s.bodiless {
 		s.rest = -1
 	}
-	return code, nil
+	var over bool
+	var err error
+	if end {
+		over, err = s.endLocked()
+	} else if h.code > 299 {
+		// The server has answered; what it did not read of the request it
+		// need not (RFC 9113 8.1).
+		s.refuseLocked(resetError(xhttp2.ErrCodeNo))
+		s.wakeLocked()
+	}
+	s.mu.Unlock()
+	s.settle(over, err)
 }
 
 // trailers takes a trailer section (RFC 9113 8.1).
@@ -94,11 +101,14 @@ func (s *Stream) trailers(end bool, fields *fieldList) *wire.ProtocolError {
 		return broken(xhttp2.ErrCodeProtocol, "a second head")
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.recvEnd {
+		s.mu.Unlock()
 		return broken(xhttp2.ErrCodeStreamClosed, "HEADERS after the end of the stream")
 	}
 	s.trailer = fields
+	over, err := s.endLocked()
+	s.mu.Unlock()
+	s.settle(over, err)
 	return nil
 }
 

@@ -44,22 +44,26 @@ func (c *Conn) violate(code xhttp2.ErrCode, format string, args ...any) {
 }
 
 // retire stops new streams, tells so and, where none is open, closes.
-func (c *Conn) retire(why error) {
+func (c *Conn) retire(why error) { c.retireAfter(why, func() {}) }
+
+// retireAfter is retire that, between stopping new streams and telling so, ends
+// those that the reason ends.
+func (c *Conn) retireAfter(why error, end func()) {
 	c.mu.Lock()
-	if c.why != nil {
-		c.mu.Unlock()
-		return
+	first := c.why == nil
+	if first {
+		c.why = why
 	}
-	c.why = why
 	told := c.retired
 	c.retired = nil
 	c.settleLocked()
 	idle := c.open == 0
 	c.mu.Unlock()
+	end()
 	for _, f := range told {
 		f(why)
 	}
-	if idle {
+	if first && idle {
 		c.fail(why)
 		c.shut(xhttp2.ErrCodeNo)
 	}

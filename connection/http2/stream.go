@@ -220,14 +220,7 @@ func (s *Stream) resetByServer(code xhttp2.ErrCode) {
 	s.failed(err)
 }
 
-// stopUpload makes the rest of the request's body unwanted.
-func (s *Stream) stopUpload(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.refuseLocked(err)
-	s.wakeLocked()
-}
-
+// refuseLocked makes the rest of the request's body unwanted.
 func (s *Stream) refuseLocked(err error) {
 	if s.refusal == nil {
 		s.refusal = err
@@ -244,20 +237,30 @@ func (s *Stream) headed() bool {
 // ended takes the server's END_STREAM.
 func (s *Stream) ended() {
 	s.mu.Lock()
-	if s.cause != nil || s.failure != nil || s.recvEnd {
-		s.mu.Unlock()
-		return
-	}
-	if s.rest > 0 {
-		err := shortOf(s.rest)
-		s.mu.Unlock()
-		s.violated(xhttp2.ErrCodeProtocol, err)
-		return
+	over, err := s.endLocked()
+	s.mu.Unlock()
+	s.settle(over, err)
+}
+
+// endLocked notes the server's END_STREAM, in the same breath as what came with
+// it: a caller that sees the one must see the other. settle is due, without mu.
+func (s *Stream) endLocked() (over bool, err error) {
+	switch {
+	case s.cause != nil || s.failure != nil || s.recvEnd:
+		return false, nil
+	case s.rest > 0:
+		return false, shortOf(s.rest)
 	}
 	s.recvEnd = true
-	over := s.sentEnd && s.closeLocked()
-	s.mu.Unlock()
-	if over {
+	return s.sentEnd && s.closeLocked(), nil
+}
+
+// settle does what endLocked asks for.
+func (s *Stream) settle(over bool, err error) {
+	switch {
+	case err != nil:
+		s.violated(xhttp2.ErrCodeProtocol, err)
+	case over:
 		s.c.forget(s)
 	}
 }
