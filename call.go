@@ -91,15 +91,7 @@ func (c *Client) newCall(req *http.Request, opts []CallOption, plain bool) *Call
 // configure applies the call's own options and returns the listeners among them.
 func (c *Call) configure() []event.Listener {
 	s := settings{config: *c.config, callTimeout: c.timeout}
-	for _, o := range c.opts {
-		err := errNilOption
-		if o != nil {
-			err = o.apply(&s)
-		}
-		if err != nil && c.invalid == nil {
-			c.invalid = err
-		}
-	}
+	c.invalid = applyAll(&s, c.opts)
 	c.config, c.timeout = &s.config, s.callTimeout
 	return s.listeners
 }

@@ -32,8 +32,8 @@ type Client struct {
 	roundTripping chain.Config
 }
 
-// New makes a client. An option that makes no sense, alone or with others, is an
-// error that names it.
+// New makes a client. Options that make no sense, alone or with others, are an
+// error that names them.
 func New(opts ...Option) (*Client, error) {
 	c := &Client{database: &route.Database{}, calls: &registry{}}
 	if err := c.configure(defaults(), &route.Network{}, opts); err != nil {
@@ -59,13 +59,8 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 
 // configure applies opts to s. network is the one to share or to derive from.
 func (c *Client) configure(s settings, network *route.Network, opts []Option) error {
-	for _, o := range opts {
-		if o == nil {
-			return errNilOption
-		}
-		if err := o.apply(&s); err != nil {
-			return err
-		}
+	if err := applyAll(&s, opts); err != nil {
+		return err
 	}
 	c.ownsNetwork = c.parent == nil || len(s.reach) > 0
 	if len(s.reach) > 0 {
