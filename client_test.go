@@ -97,6 +97,24 @@ func TestClientsShortWaysTellNoPassword(t *testing.T) {
 	}
 }
 
+// What is wrong with a request that can't be made is said in the client's words.
+func TestClientsShortWaysSayWhatIsWrong(t *testing.T) {
+	client := newClient(t)
+	for _, tc := range []struct {
+		ctx          context.Context
+		target, want string
+	}{
+		{t.Context(), "http://host.test:port/path?token=secret", `GET: the URL "http://host.test:port/path" can't be parsed: invalid port`},
+		{t.Context(), "http://user:hunter2@ho st/", `GET: the URL "...@ho st/" can't be parsed: invalid character`},
+		{t.Context(), "http://user:hun?ter2@host.test:port/", `GET: the URL can't be parsed: invalid port`},
+		{nil, "http://host.test/", `GET: the context is nil`},
+	} {
+		if _, err := client.Get(tc.ctx, tc.target); err == nil || err.Error() != tc.want {
+			t.Errorf("%s: error %q, want %q", tc.target, err, tc.want)
+		}
+	}
+}
+
 func TestClientCloseCancelsAndRefuses(t *testing.T) {
 	overProtocols(t, allProtocols, func(w *world) {
 		w.serve(stopHalfway)
