@@ -17,8 +17,8 @@ import (
 )
 
 // Call is one request and, in the end, one response, with everything that is
-// tried and followed in between. It runs once. Its methods may be called from any
-// goroutine.
+// tried and followed in between. NewCall makes it; it runs once. Its methods may
+// be called from any goroutine.
 type Call struct {
 	// Immutable after NewCall.
 	id       uint64
@@ -162,6 +162,9 @@ func (c *Call) IsCanceled() bool {
 // is the caller's to close, or a *CallError. The second time it returns
 // ErrAlreadyExecuted.
 func (c *Call) Execute() (*http.Response, error) {
+	if c.unmade() {
+		return nil, errUnmade
+	}
 	if c.executed.Swap(true) {
 		return nil, c.refused(ErrAlreadyExecuted)
 	}
@@ -175,6 +178,9 @@ func (c *Call) Execute() (*http.Response, error) {
 	c.life.Watch()
 	return c.proceed(c.respond)
 }
+
+// unmade reports whether the call, or its client, is a zero value.
+func (c *Call) unmade() bool { return c.client == nil || c.client.calls == nil }
 
 // refused is err for a call that does not begin.
 func (c *Call) refused(err error) error { return chain.NewCallError(c, nil, err) }

@@ -15,7 +15,8 @@ import (
 )
 
 // Client makes calls. It keeps connections for reuse, so make one and share it;
-// safe for concurrent use. Close it to let go of its connections.
+// safe for concurrent use. New makes it; the zero Client fails every call. Close
+// it to let go of its connections.
 type Client struct {
 	settings settings // as given, for With
 	links    []chain.Interceptor
@@ -28,7 +29,7 @@ type Client struct {
 	ownsNetwork   bool
 	closing       atomic.Bool // refuses new calls
 	closed        atomic.Bool // by Close
-	calls         *registry   // of the client nothing was derived for, shared with all below
+	calls         *registry   // of the client nothing was derived for, shared with all below; nil: New did not make it
 	roundTripping chain.Config
 }
 
@@ -47,7 +48,10 @@ func New(opts ...Option) (*Client, error) {
 // decides how servers are reached (see route.Network). It is closed with c; of a
 // closed client there is none, the error is ErrClosed.
 func (c *Client) With(opts ...Option) (*Client, error) {
-	if c.refuses() {
+	switch {
+	case c.calls == nil:
+		return nil, errUnmade.Err
+	case c.refuses():
 		return nil, ErrClosed
 	}
 	derived := &Client{database: c.database, parent: c, calls: c.calls}
@@ -119,7 +123,7 @@ func (c *Client) CloseIdleConnections() { c.Pool().EvictAll() }
 // ends when that returns. Idempotent; the error is nil.
 func (c *Client) Close() error {
 	c.closing.Store(true)
-	if c.closed.Swap(true) {
+	if c.closed.Swap(true) || c.calls == nil {
 		return nil
 	}
 	for _, call := range c.calls.of(c) {
@@ -140,8 +144,10 @@ func (c *Client) Close() error {
 // Shutdown is what is left to do.
 func (c *Client) Shutdown(ctx context.Context) error {
 	c.closing.Store(true)
-	if err := c.calls.wait(ctx, c); err != nil {
-		return err
+	if c.calls != nil {
+		if err := c.calls.wait(ctx, c); err != nil {
+			return err
+		}
 	}
 	return c.Close()
 }

@@ -15,6 +15,10 @@ func (c *Call) Enqueue(done func(*http.Response, error)) {
 	if done == nil {
 		panic("catena: Enqueue: done is nil")
 	}
+	if c.unmade() {
+		go done(nil, errUnmade)
+		return
+	}
 	if c.executed.Swap(true) {
 		go done(nil, c.refused(ErrAlreadyExecuted))
 		return

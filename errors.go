@@ -20,6 +20,8 @@ var (
 	ErrTooManyFollowUps = chain.ErrTooManyFollowUps
 )
 
+var errUnmade = &CallError{Err: errors.New("the client was not made by catena.New")}
+
 // closedError is what cancels the calls of a client that is closed.
 type closedError struct{}
 
