@@ -283,6 +283,12 @@ func (x *Exchange) finish(failed bool) {
 		}
 	}
 	x.codec.End()
+	defer func() { // also where a listener panics
+		x.over.Store(true)
+		if x.settled.Load() {
+			x.letGo()
+		}
+	}()
 	switch {
 	case x.conn.multiplexed() && asksForClose(x.request):
 		// HTTP/2 has no word for it (RFC 9113 8.2.2): the streams under way end,
@@ -298,10 +304,6 @@ func (x *Exchange) finish(failed bool) {
 	default:
 		x.conn.retire(x.whyNotReusable())
 	}
-	x.over.Store(true)
-	if x.settled.Load() {
-		x.letGo()
-	}
 }
 
 // letGo releases the connection for good. finish and settle may both come to it,
@@ -314,8 +316,8 @@ func (x *Exchange) letGo() {
 	if err == io.EOF {
 		err = nil
 	}
+	defer x.allocation.owner.Released(err)
 	x.allocation.release()
-	x.allocation.owner.Released(err)
 }
 
 // settle says that no exchange follows. It reports whether the exchange's end,
@@ -337,10 +339,10 @@ func (x *Exchange) abandon() {
 	if x.over.Load() { // the upload was the last part
 		return
 	}
-	x.endEvents()
 	x.parts.Store(0)
+	defer x.finish(true)
 	if x.conn.multiplexed() {
-		x.codec.(*http2.Stream).Cancel()
+		defer x.codec.(*http2.Stream).Cancel()
 	}
-	x.finish(true)
+	x.endEvents()
 }

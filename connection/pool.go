@@ -318,22 +318,6 @@ func (p *Pool) evict(c *RealConnection, why event.Reason) drop {
 	return drop{c, why, p.serve(ap)}
 }
 
-// drop is a connection that the pool no longer knows and why it is to be closed,
-// and who gets its place: what is left to do without mu.
-type drop struct {
-	conn   *RealConnection
-	why    event.Reason
-	grants []grant // to calls that waited beside an idle HTTP/2 connection without streams
-}
-
-func closeAll(dropped []drop) {
-	for _, d := range dropped {
-		deliver(d.grants)
-		d.conn.observer.noNewExchanges(d.conn, d.why)
-		d.conn.close(d.why)
-	}
-}
-
 // retire lets c take no new exchange. It reports whether nobody holds it, so
 // that the caller has to close it.
 func (p *Pool) retire(c *RealConnection, why event.Reason) (closeIt bool, grants []grant) {

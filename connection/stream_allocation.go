@@ -212,14 +212,26 @@ func (a *StreamAllocation) accept(ctx context.Context, c *RealConnection, why ev
 	return usable
 }
 
-// usable is accept without letting go.
+// usable is accept without letting go, but where a listener panics.
 func (a *StreamAllocation) usable(ctx context.Context, c *RealConnection, why event.Reason) bool {
+	decided := false
+	defer func() {
+		if !decided && a.conn != c {
+			a.pool.letGo(c)
+		}
+	}()
+	usable := a.judgeIdle(ctx, c, why)
+	decided = true
+	return usable
+}
+
+func (a *StreamAllocation) judgeIdle(ctx context.Context, c *RealConnection, why event.Reason) bool {
 	if !c.healthy() {
-		a.listener.ReuseDecision(a.call, c, false, event.ReasonUnhealthy)
 		if c.multiplexed() {
 			c.http2.Unreserve()
 		}
-		c.retire(event.ReasonUnhealthy)
+		defer c.retire(event.ReasonUnhealthy)
+		a.listener.ReuseDecision(a.call, c, false, event.ReasonUnhealthy)
 		return false
 	}
 	if c.multiplexed() && !c.http2.Confirm(ctx) {
@@ -232,8 +244,8 @@ func (a *StreamAllocation) usable(ctx context.Context, c *RealConnection, why ev
 
 func (a *StreamAllocation) acquire(c *RealConnection) {
 	a.conn = c
+	defer a.listener.ConnectionAcquired(a.call, c)
 	c.observer.acquired(c, a.call)
-	a.listener.ConnectionAcquired(a.call, c)
 }
 
 // release lets go of the held connection.
@@ -243,9 +255,9 @@ func (a *StreamAllocation) release() {
 		return
 	}
 	a.conn = nil
+	defer c.pool.letGo(c)
+	defer c.observer.released(c, a.call)
 	a.listener.ConnectionReleased(a.call, c)
-	c.observer.released(c, a.call)
-	c.pool.letGo(c)
 }
 
 // NewRoutes forgets the routes worked out so far: the next exchange follows a
@@ -256,10 +268,10 @@ func (a *StreamAllocation) NewRoutes() {
 
 // Drop cuts off what is under way and lets go of the connection.
 func (a *StreamAllocation) Drop() {
+	defer a.release()
 	if a.Open() {
 		a.exchange.abandon()
 	}
-	a.release()
 }
 
 // Settle says that no exchange follows. The connection is released at once, or

@@ -117,10 +117,20 @@ func (s *Selector) Next(ctx context.Context) (*Selection, error) {
 	return last, nil
 }
 
+// errPanicked is what a step ends with in which the application's code panics.
+var errPanicked = errors.New("the proxy selector or a listener panicked")
+
 func (s *Selector) selectProxies(ctx context.Context) error {
 	u := &url.URL{Scheme: s.address.Scheme, Host: s.address.HostPort(), Path: "/"}
+	returned := false
+	defer func() {
+		if !returned {
+			s.listener.ProxySelectEnd(s.call, u, nil, errPanicked)
+		}
+	}()
 	s.listener.ProxySelectStart(s.call, u)
 	proxies, err := s.address.Network.ProxySelector.Select(ctx, u)
+	returned = true
 	if err == nil && len(proxies) == 0 {
 		proxies = []proxy.Proxy{{}}
 	}
@@ -159,9 +169,7 @@ func (s *Selector) routesThrough(ctx context.Context, w way) ([]Route, error) {
 	if resolvesNames(p) {
 		return []Route{{Address: s.address, Proxy: p, Shown: w.shown, SocketHost: host, SocketPort: port}}, nil
 	}
-	s.listener.DNSStart(s.call, host)
-	addrs, err := s.address.Network.Lookup(ctx, host)
-	s.listener.DNSEnd(s.call, host, addrs, err)
+	addrs, err := s.lookup(ctx, host)
 	if err != nil {
 		return nil, &Error{Step: event.StepDNS, Host: host, Proxy: w.shown, Err: err}
 	}
@@ -170,6 +178,14 @@ func (s *Selector) routesThrough(ctx context.Context, w way) ([]Route, error) {
 		routes[i] = Route{Address: s.address, Proxy: p, Shown: w.shown, SocketHost: addr.String(), SocketPort: port}
 	}
 	return routes, nil
+}
+
+func (s *Selector) lookup(ctx context.Context, host string) (addrs []netip.Addr, err error) {
+	err = errPanicked
+	defer func() { s.listener.DNSEnd(s.call, host, addrs, err) }()
+	s.listener.DNSStart(s.call, host)
+	addrs, err = s.address.Network.Lookup(ctx, host)
+	return addrs, err
 }
 
 // resolvesNames reports whether p is a SOCKS proxy that is given the origin's
