@@ -43,6 +43,7 @@ type Call struct {
 	prev, next *Call
 
 	// Of the goroutine that runs the call, then of the body's reader.
+	early      error        // of a listener that panicked before the call ran
 	sent       http.Request // request with the call's context and body
 	body       *lifetime.Body
 	run        chain.Run
@@ -204,11 +205,13 @@ func (c *Call) proceed(respond func() (*http.Response, error)) (*http.Response, 
 			err = cause
 		}
 	}
-	returned = true
 	if err != nil {
-		return nil, c.fail(err)
+		resp, err = nil, c.fail(err)
+	} else {
+		resp = c.succeed(resp)
 	}
-	return c.succeed(resp), nil
+	returned = true
+	return resp, err
 }
 
 var errPanicked = errors.New("the call panicked")
@@ -336,9 +339,9 @@ func (c *Call) failure(err error) error {
 
 // end is the call's end: the last event, and nothing of it is left.
 func (c *Call) end(err error) {
+	defer c.closeBody()
+	defer c.life.Finish()
 	c.announceEnd(err)
-	c.life.Finish()
-	c.closeBody()
 }
 
 // announceEnd sends the last event, once, and lets go of the client.
@@ -349,10 +352,10 @@ func (c *Call) announceEnd(err error) {
 	if c.ended.Swap(true) {
 		return
 	}
+	defer c.client.calls.remove(c)
 	if err != nil {
 		c.listener.CallFailed(c, err)
 	} else {
 		c.listener.CallEnd(c)
 	}
-	c.client.calls.remove(c)
 }
