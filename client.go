@@ -28,7 +28,6 @@ type Client struct {
 	ownsPool      bool
 	ownsNetwork   bool
 	closing       atomic.Bool // refuses new calls
-	closed        atomic.Bool // by Close
 	calls         *registry   // of the client nothing was derived for, shared with all below; nil: New did not make it
 	roundTripping chain.Config
 }
@@ -123,9 +122,11 @@ func (c *Client) CloseIdleConnections() { c.Pool().EvictAll() }
 // ends when that returns. Idempotent; the error is nil.
 func (c *Client) Close() error {
 	c.closing.Store(true)
-	if c.closed.Swap(true) || c.calls == nil {
+	if c.calls == nil {
 		return nil
 	}
+	// All of it may be done twice, so that nobody waits for another Close, which
+	// may be this goroutine's own, and everything is done when either returns.
 	for _, call := range c.calls.of(c) {
 		call.cancel(closedError{})
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/catena-http/catena"
 	"github.com/catena-http/catena/chain"
 	"github.com/catena-http/catena/connection"
+	"github.com/catena-http/catena/event"
 )
 
 // derive is from.With.
@@ -175,6 +176,37 @@ func TestClientCloseEndsWhatItMade(t *testing.T) {
 		pool.Close()
 	})
 }
+
+// A Close beside another one that is held up, by a listener, does it all itself.
+func TestClientCloseBesideAnother(t *testing.T) {
+	overProtocols(t, []string{h1, h2}, func(w *world) {
+		w.serve(func(rw http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/hold" {
+				hang(rw, r)
+			}
+			answer(rw, r)
+		})
+		release := make(chan struct{})
+		held := enqueue(w.client.NewCall(w.request("GET", "/hold", nil), catena.WithEventListener(holdCancel{release: release})))
+		w.get("/", "abc")
+		go w.client.Close()
+		synctest.Wait()
+		w.client.Close()
+		if n := w.client.Pool().IdleCount(); n != 0 {
+			w.Errorf("%d idle connections are left", n)
+		}
+		close(release)
+		<-held
+	})
+}
+
+// holdCancel holds the one up who cancels.
+type holdCancel struct {
+	event.NopListener
+	release chan struct{}
+}
+
+func (h holdCancel) Canceled(event.Call) { <-h.release }
 
 // The connections of a derived client that reaches servers in a way of its own
 // are of use to nobody after its end: none stays in the pool it shares, of its
