@@ -286,7 +286,7 @@ func (x *Exchange) finish(failed bool) {
 	defer func() { // also where a listener panics
 		x.over.Store(true)
 		if x.settled.Load() {
-			x.letGo()
+			x.letGo(x.bodyErr)
 		}
 	}()
 	switch {
@@ -306,28 +306,26 @@ func (x *Exchange) finish(failed bool) {
 	}
 }
 
-// letGo releases the connection for good. finish and settle may both come to it,
-// from two goroutines; one of them does it.
-func (x *Exchange) letGo() {
-	if x.ended.Swap(true) {
-		return
-	}
-	err := x.bodyErr
+// letGo releases the connection for good, after the body's end, which was err.
+// finish and settle may both come to it, from two goroutines; one of them does it.
+func (x *Exchange) letGo(err error) {
 	if err == io.EOF {
 		err = nil
+	}
+	if x.ended.Swap(true) {
+		return
 	}
 	defer x.allocation.owner.Released(err)
 	x.allocation.release()
 }
 
-// settle says that no exchange follows. It reports whether the exchange's end,
-// which may be now, releases the connection.
-func (x *Exchange) settle() bool {
+// settle says that no exchange follows: the end of this one releases the
+// connection. Where that has been, nobody else is to know how.
+func (x *Exchange) settle() {
 	x.settled.Store(true)
 	if x.over.Load() {
-		x.letGo()
+		x.letGo(nil)
 	}
-	return true
 }
 
 // abandon cuts the exchange off: its response is not wanted, or it failed.

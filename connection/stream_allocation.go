@@ -19,8 +19,8 @@ type Owner interface {
 	// who reads it.
 	BodyFailed(err error) error
 	// Released is told, once, that the call has let go of its connection for
-	// good: after Settle, or later by the response body's end. err is what the
-	// body's reader got, nil after a good end.
+	// good: by Settle, or later by the response body's end. err is what the
+	// body's reader got; nil after a good end, and where that was before Settle.
 	Released(err error)
 }
 
@@ -65,7 +65,6 @@ type StreamAllocation struct {
 	whyNot      event.Reason // of unconnected: why nothing else was tried
 	interim     int          // interim responses
 	refusals    int          // times the server did not process the request
-	settled     bool
 }
 
 // Init sets whom the allocation works for. It comes first.
@@ -277,7 +276,8 @@ func (a *StreamAllocation) Drop() {
 // Settle says that no exchange follows. The connection is released at once, or
 // by the end of the response body that is still open.
 func (a *StreamAllocation) Settle() {
-	if a.exchange != nil && a.exchange.settle() {
+	if a.exchange != nil {
+		a.exchange.settle()
 		return
 	}
 	a.release()
@@ -285,9 +285,6 @@ func (a *StreamAllocation) Settle() {
 }
 
 // Abort says that the call failed: what is under way is cut off.
-func (a *StreamAllocation) Abort() {
-	a.Drop()
-	a.settled = true
-}
+func (a *StreamAllocation) Abort() { a.Drop() }
 
 func (a *StreamAllocation) record(t Attempt) { a.attempts = append(a.attempts, t) }
