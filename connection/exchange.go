@@ -43,7 +43,7 @@ type Exchange struct {
 	body        io.ReadCloser // the codec's
 	out         io.ReadCloser // what the response has; nil before
 	bodyStarted bool          // ResponseBodyStart was sent
-	received    int64         // bytes of body
+	received    atomic.Int64  // bytes of body
 	lastOf      event.Reason  // why no exchange may follow, if none may
 	reading     atomic.Int32  // see responseBody
 	bodyErr     error         // what the body's reader got; io.EOF after a good end

@@ -43,7 +43,7 @@ func (x *Exchange) enter() error {
 
 // leave ends a Read that gave err, and returns what the reader gets.
 func (x *Exchange) leave(n int64, err error) error {
-	x.received += n
+	x.received.Add(n)
 	x.bodyBegins()
 	if err == nil {
 		if x.reading.CompareAndSwap(bodyInUse, bodyIdle) {
@@ -90,7 +90,7 @@ func (x *Exchange) bodyBegins() {
 
 func (x *Exchange) bodyEnds() {
 	defer x.partDone()
-	x.listener().ResponseBodyEnd(x.call(), x.received)
+	x.listener().ResponseBodyEnd(x.call(), x.received.Load())
 }
 
 // bodyFails ends a body that could not be read. An upload beside it is stopped.
@@ -214,6 +214,7 @@ var _ io.ReadWriteCloser = (*upgradedBody)(nil)
 
 func (b *upgradedBody) Read(p []byte) (int, error) {
 	n, err := b.x.body.Read(p)
+	b.x.received.Add(int64(n))
 	if err != nil && err != io.EOF {
 		err = b.x.allocation.owner.BodyFailed(b.x.explain(event.StepRead, err))
 	}
@@ -242,10 +243,10 @@ func (b *upgradedBody) Close() error {
 	if x.reading.Swap(bodyClosed) == bodyClosed {
 		return nil
 	}
+	defer x.partDone()
+	defer x.conn.retire(event.ReasonUpgraded)
 	err := x.body.Close()
 	x.bodyBegins()
-	x.listener().ResponseBodyEnd(x.call(), x.received)
-	x.conn.retire(event.ReasonUpgraded)
-	x.partDone()
+	x.listener().ResponseBodyEnd(x.call(), x.received.Load())
 	return err
 }
