@@ -145,9 +145,10 @@ func (a *StreamAllocation) find(ctx context.Context, t Terms) (conn *RealConnect
 				return c, true, nil
 			}
 		}
+		began := time.Now()
 		granted, err := a.pool.mayOpen(ctx, a.address)
 		if err != nil {
-			a.record(Attempt{Step: event.StepQueue, Why: event.ReasonCanceled, Err: err})
+			a.record(Attempt{Step: event.StepQueue, Duration: time.Since(began), Why: event.ReasonCanceled, Err: err})
 			return nil, false, err
 		}
 		if granted == nil {
