@@ -224,8 +224,6 @@ func (c *Call) respond() (*http.Response, error) {
 	c.run.Interceptors = c.client.links
 	c.run.Application = len(c.client.settings.application)
 	c.run.Call = c
-	c.run.Owner = (*owner)(c)
-	c.run.Life = &c.life
 	c.run.Listener = c.listener
 	c.run.Allocation = &c.allocation
 	c.run.Secrets = c.client.secrets

@@ -72,6 +72,13 @@ func (a *StreamAllocation) Init(call event.Call, owner Owner, listener event.Lis
 	a.call, a.owner, a.listener, a.life, a.database = call, owner, listener, life, database
 }
 
+// Life is the call's context.
+func (a *StreamAllocation) Life() *lifetime.Context { return a.life }
+
+// BodyFailed is err as the owner wraps it for the one who reads the response's
+// body.
+func (a *StreamAllocation) BodyFailed(err error) error { return a.owner.BodyFailed(err) }
+
 // Attempts are the failed tries so far, oldest first.
 func (a *StreamAllocation) Attempts() []Attempt { return a.attempts }
 
