@@ -83,9 +83,6 @@ func NewPool(opts PoolOptions) *Pool {
 		keepAlive:         withDefault(opts.KeepAlive, DefaultKeepAlive),
 		addresses:         make(map[route.Address]*addressPool),
 	}
-	if p.keepAlive == 0 {
-		p.maxIdle = 0
-	}
 	return p
 }
 
@@ -287,7 +284,11 @@ func (p *Pool) keep(ap *addressPool, c *RealConnection) (dropped []drop) {
 	if c.idleFor > 0 {
 		life = min(life, c.idleFor-keepAliveMargin)
 	}
-	if p.maxIdle == 0 || p.maxIdlePerAddress == 0 || life <= 0 {
+	switch {
+	case life <= 0:
+		p.remove(c)
+		return []drop{{conn: c, why: event.ReasonIdleTimeout}}
+	case p.maxIdle == 0 || p.maxIdlePerAddress == 0:
 		p.remove(c)
 		return []drop{{conn: c, why: event.ReasonIdleLimit}}
 	}
