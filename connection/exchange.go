@@ -339,8 +339,6 @@ func (x *Exchange) abandon() {
 	}
 	x.parts.Store(0)
 	defer x.finish(true)
-	if x.conn.multiplexed() {
-		defer x.codec.(*http2.Stream).Cancel()
-	}
+	defer x.interrupt()
 	x.endEvents()
 }

@@ -56,9 +56,6 @@ func NewSelector(a Address, d *Database, call event.Call, listener event.Listene
 // LeaveOut lets the Selector yield every route but r, which has been tried.
 func (s *Selector) LeaveOut(r *Route) { s.tried = r }
 
-// Address is the address that the routes lead to.
-func (s *Selector) Address() Address { return s.address }
-
 // HasNext reports whether Next may have another selection.
 func (s *Selector) HasNext() bool {
 	return !s.asked || len(s.proxies) > 0 || len(s.postponed) > 0
