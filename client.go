@@ -92,7 +92,7 @@ func (c *Client) configure(s settings, network *route.Network, opts []Option) er
 		[]chain.Interceptor{interceptors.RetryAndFollowUp{}, interceptors.Bridge{}, interceptors.Connect{}},
 		s.network, []chain.Interceptor{interceptors.CallServer{}})
 	c.roundTripping = s.config
-	c.roundTripping.FollowUps, c.roundTripping.CookieJar = false, nil
+	c.roundTripping.FollowUps = false
 	return nil
 }
 

@@ -3,6 +3,7 @@ package catena
 import (
 	"context"
 	"errors"
+	"net/http"
 
 	"github.com/catena-http/catena/chain"
 	"github.com/catena-http/catena/event"
@@ -41,7 +42,7 @@ type (
 )
 
 // InfoOf is how resp came about; see chain.InfoOf.
-var InfoOf = chain.InfoOf
+func InfoOf(resp *http.Response) (Info, bool) { return chain.InfoOf(resp) }
 
 // PanicError is what a call fails with that met a panic in the application's code
 // on a goroutine of the client's: in an interceptor of an enqueued call, in a
