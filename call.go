@@ -17,8 +17,8 @@ import (
 )
 
 // Call is one request and, in the end, one response, with everything that is
-// tried and followed in between. It runs once. Its methods may be called from any
-// goroutine.
+// tried and followed in between. NewCall makes it; it runs once. Its methods may
+// be called from any goroutine.
 type Call struct {
 	// Immutable after NewCall.
 	id       uint64
@@ -43,6 +43,7 @@ type Call struct {
 	prev, next *Call
 
 	// Of the goroutine that runs the call, then of the body's reader.
+	early      error        // of a listener that panicked before the call ran
 	sent       http.Request // request with the call's context and body
 	body       *lifetime.Body
 	run        chain.Run
@@ -91,15 +92,7 @@ func (c *Client) newCall(req *http.Request, opts []CallOption, plain bool) *Call
 // configure applies the call's own options and returns the listeners among them.
 func (c *Call) configure() []event.Listener {
 	s := settings{config: *c.config, callTimeout: c.timeout}
-	for _, o := range c.opts {
-		err := errNilOption
-		if o != nil {
-			err = o.apply(&s)
-		}
-		if err != nil && c.invalid == nil {
-			c.invalid = err
-		}
-	}
+	c.invalid = applyAll(&s, c.opts)
 	c.config, c.timeout = &s.config, s.callTimeout
 	return s.listeners
 }
@@ -170,6 +163,9 @@ func (c *Call) IsCanceled() bool {
 // is the caller's to close, or a *CallError. The second time it returns
 // ErrAlreadyExecuted.
 func (c *Call) Execute() (*http.Response, error) {
+	if c.unmade() {
+		return nil, errUnmade
+	}
 	if c.executed.Swap(true) {
 		return nil, c.refused(ErrAlreadyExecuted)
 	}
@@ -183,6 +179,9 @@ func (c *Call) Execute() (*http.Response, error) {
 	c.life.Watch()
 	return c.proceed(c.respond)
 }
+
+// unmade reports whether the call, or its client, is a zero value.
+func (c *Call) unmade() bool { return c.client == nil || c.client.calls == nil }
 
 // refused is err for a call that does not begin.
 func (c *Call) refused(err error) error { return chain.NewCallError(c, nil, err) }
@@ -206,11 +205,13 @@ func (c *Call) proceed(respond func() (*http.Response, error)) (*http.Response, 
 			err = cause
 		}
 	}
-	returned = true
 	if err != nil {
-		return nil, c.fail(err)
+		resp, err = nil, c.fail(err)
+	} else {
+		resp = c.succeed(resp)
 	}
-	return c.succeed(resp), nil
+	returned = true
+	return resp, err
 }
 
 var errPanicked = errors.New("the call panicked")
@@ -223,8 +224,6 @@ func (c *Call) respond() (*http.Response, error) {
 	c.run.Interceptors = c.client.links
 	c.run.Application = len(c.client.settings.application)
 	c.run.Call = c
-	c.run.Owner = (*owner)(c)
-	c.run.Life = &c.life
 	c.run.Listener = c.listener
 	c.run.Allocation = &c.allocation
 	c.run.Secrets = c.client.secrets
@@ -338,9 +337,9 @@ func (c *Call) failure(err error) error {
 
 // end is the call's end: the last event, and nothing of it is left.
 func (c *Call) end(err error) {
+	defer c.closeBody()
+	defer c.life.Finish()
 	c.announceEnd(err)
-	c.life.Finish()
-	c.closeBody()
 }
 
 // announceEnd sends the last event, once, and lets go of the client.
@@ -351,10 +350,10 @@ func (c *Call) announceEnd(err error) {
 	if c.ended.Swap(true) {
 		return
 	}
+	defer c.client.calls.remove(c)
 	if err != nil {
 		c.listener.CallFailed(c, err)
 	} else {
 		c.listener.CallEnd(c)
 	}
-	c.client.calls.remove(c)
 }

@@ -60,3 +60,36 @@ type acquisition struct {
 }
 
 func (a acquisition) ConnectionAcquired(c event.Call, _ event.Connection) { a.seen["listener"] = c }
+
+// Nobody made them: they say so instead of following a nil pointer.
+func TestZeroClientAndCall(t *testing.T) {
+	const want = "the client was not made by catena.New"
+	check := func(name string, err error) {
+		t.Helper()
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %q", name, err, want)
+		}
+	}
+	var client catena.Client
+	req, err := http.NewRequestWithContext(t.Context(), "GET", "http://origin.test/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.Do(req)
+	check("Do", err)
+	_, err = client.RoundTripper().RoundTrip(req)
+	check("RoundTrip", err)
+	_, err = client.With()
+	check("With", err)
+	_, err = new(catena.Call).Execute()
+	check("Execute", err)
+	done := make(chan error)
+	new(catena.Call).Enqueue(func(_ *http.Response, err error) { done <- err })
+	check("Enqueue", <-done)
+	if err := client.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := client.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

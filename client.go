@@ -15,7 +15,8 @@ import (
 )
 
 // Client makes calls. It keeps connections for reuse, so make one and share it;
-// safe for concurrent use. Close it to let go of its connections.
+// safe for concurrent use. New makes it; the zero Client fails every call. Close
+// it to let go of its connections.
 type Client struct {
 	settings settings // as given, for With
 	links    []chain.Interceptor
@@ -27,13 +28,12 @@ type Client struct {
 	ownsPool      bool
 	ownsNetwork   bool
 	closing       atomic.Bool // refuses new calls
-	closed        atomic.Bool // by Close
-	calls         *registry   // of the client nothing was derived for, shared with all below
+	calls         *registry   // of the client nothing was derived for, shared with all below; nil: New did not make it
 	roundTripping chain.Config
 }
 
-// New makes a client. An option that makes no sense, alone or with others, is an
-// error that names it.
+// New makes a client. Options that make no sense, alone or with others, are an
+// error that names them.
 func New(opts ...Option) (*Client, error) {
 	c := &Client{database: &route.Database{}, calls: &registry{}}
 	if err := c.configure(defaults(), &route.Network{}, opts); err != nil {
@@ -47,7 +47,10 @@ func New(opts ...Option) (*Client, error) {
 // decides how servers are reached (see route.Network). It is closed with c; of a
 // closed client there is none, the error is ErrClosed.
 func (c *Client) With(opts ...Option) (*Client, error) {
-	if c.refuses() {
+	switch {
+	case c.calls == nil:
+		return nil, errUnmade.Err
+	case c.refuses():
 		return nil, ErrClosed
 	}
 	derived := &Client{database: c.database, parent: c, calls: c.calls}
@@ -59,13 +62,8 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 
 // configure applies opts to s. network is the one to share or to derive from.
 func (c *Client) configure(s settings, network *route.Network, opts []Option) error {
-	for _, o := range opts {
-		if o == nil {
-			return errNilOption
-		}
-		if err := o.apply(&s); err != nil {
-			return err
-		}
+	if err := applyAll(&s, opts); err != nil {
+		return err
 	}
 	c.ownsNetwork = c.parent == nil || len(s.reach) > 0
 	if len(s.reach) > 0 {
@@ -94,7 +92,7 @@ func (c *Client) configure(s settings, network *route.Network, opts []Option) er
 		[]chain.Interceptor{interceptors.RetryAndFollowUp{}, interceptors.Bridge{}, interceptors.Connect{}},
 		s.network, []chain.Interceptor{interceptors.CallServer{}})
 	c.roundTripping = s.config
-	c.roundTripping.FollowUps, c.roundTripping.CookieJar = false, nil
+	c.roundTripping.FollowUps = false
 	return nil
 }
 
@@ -124,9 +122,11 @@ func (c *Client) CloseIdleConnections() { c.Pool().EvictAll() }
 // ends when that returns. Idempotent; the error is nil.
 func (c *Client) Close() error {
 	c.closing.Store(true)
-	if c.closed.Swap(true) {
+	if c.calls == nil {
 		return nil
 	}
+	// All of it may be done twice, so that nobody waits for another Close, which
+	// may be this goroutine's own, and everything is done when either returns.
 	for _, call := range c.calls.of(c) {
 		call.cancel(closedError{})
 	}
@@ -145,8 +145,10 @@ func (c *Client) Close() error {
 // Shutdown is what is left to do.
 func (c *Client) Shutdown(ctx context.Context) error {
 	c.closing.Store(true)
-	if err := c.calls.wait(ctx, c); err != nil {
-		return err
+	if c.calls != nil {
+		if err := c.calls.wait(ctx, c); err != nil {
+			return err
+		}
 	}
 	return c.Close()
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/catena-http/catena"
 	"github.com/catena-http/catena/chain"
 	"github.com/catena-http/catena/connection"
+	"github.com/catena-http/catena/event"
 )
 
 // derive is from.With.
@@ -97,6 +98,24 @@ func TestClientsShortWaysTellNoPassword(t *testing.T) {
 	}
 }
 
+// What is wrong with a request that can't be made is said in the client's words.
+func TestClientsShortWaysSayWhatIsWrong(t *testing.T) {
+	client := newClient(t)
+	for _, tc := range []struct {
+		ctx          context.Context
+		target, want string
+	}{
+		{t.Context(), "http://host.test:port/path?token=secret", `GET: the URL "http://host.test:port/path" can't be parsed: invalid port`},
+		{t.Context(), "http://user:hunter2@ho st/", `GET: the URL "...@ho st/" can't be parsed: invalid character`},
+		{t.Context(), "http://user:hun?ter2@host.test:port/", `GET: the URL can't be parsed: invalid port`},
+		{nil, "http://host.test/", `GET: the context is nil`},
+	} {
+		if _, err := client.Get(tc.ctx, tc.target); err == nil || err.Error() != tc.want {
+			t.Errorf("%s: error %q, want %q", tc.target, err, tc.want)
+		}
+	}
+}
+
 func TestClientCloseCancelsAndRefuses(t *testing.T) {
 	overProtocols(t, allProtocols, func(w *world) {
 		w.serve(stopHalfway)
@@ -157,6 +176,37 @@ func TestClientCloseEndsWhatItMade(t *testing.T) {
 		pool.Close()
 	})
 }
+
+// A Close beside another one that is held up, by a listener, does it all itself.
+func TestClientCloseBesideAnother(t *testing.T) {
+	overProtocols(t, []string{h1, h2}, func(w *world) {
+		w.serve(func(rw http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/hold" {
+				hang(rw, r)
+			}
+			answer(rw, r)
+		})
+		release := make(chan struct{})
+		held := enqueue(w.client.NewCall(w.request("GET", "/hold", nil), catena.WithEventListener(holdCancel{release: release})))
+		w.get("/", "abc")
+		go w.client.Close()
+		synctest.Wait()
+		w.client.Close()
+		if n := w.client.Pool().IdleCount(); n != 0 {
+			w.Errorf("%d idle connections are left", n)
+		}
+		close(release)
+		<-held
+	})
+}
+
+// holdCancel holds the one up who cancels.
+type holdCancel struct {
+	event.NopListener
+	release chan struct{}
+}
+
+func (h holdCancel) Canceled(event.Call) { <-h.release }
 
 // The connections of a derived client that reaches servers in a way of its own
 // are of use to nobody after its end: none stays in the pool it shares, of its

@@ -15,6 +15,10 @@ func (c *Call) Enqueue(done func(*http.Response, error)) {
 	if done == nil {
 		panic("catena: Enqueue: done is nil")
 	}
+	if c.unmade() {
+		go done(nil, errUnmade)
+		return
+	}
 	if c.executed.Swap(true) {
 		go done(nil, c.refused(ErrAlreadyExecuted))
 		return
@@ -27,15 +31,34 @@ func (c *Call) Enqueue(done func(*http.Response, error)) {
 	}
 	c.life.Watch()
 	d := c.client.settings.dispatcher
-	run := func() { done(c.proceed(c.recovered)) }
+	run := func() { c.runFor(done) }
 	d.enqueue(c, run)
 	c.life.Attach(&queued{c, d, run})
+}
+
+// runFor runs the call for done, which is told of it however it ends: that a
+// listener or the request body's Close panics, or an interceptor ends the
+// goroutine, is the call's failure.
+func (c *Call) runFor(done func(*http.Response, error)) {
+	var resp *http.Response
+	lifetime.Run(func() (err error) {
+		resp, err = c.proceed(c.recovered)
+		return err
+	}, func(err error) {
+		if err != nil {
+			err = c.failure(err)
+		}
+		done(resp, err)
+	})
 }
 
 // recovered is respond with a panic turned into an error: nobody above it could
 // catch it.
 func (c *Call) recovered() (resp *http.Response, err error) {
 	defer lifetime.Recover(&err)
+	if c.early != nil {
+		return nil, c.early
+	}
 	return c.respond()
 }
 
@@ -51,4 +74,7 @@ func (q *queued) Interrupt() { q.dispatcher.remove(q.call, q.run) }
 
 func (c *Call) queueStarted() { c.listener.DispatcherQueueStart(c) }
 
-func (c *Call) queueEnded() { c.listener.DispatcherQueueEnd(c) }
+func (c *Call) queueEnded() {
+	defer lifetime.Recover(&c.early)
+	c.listener.DispatcherQueueEnd(c)
+}

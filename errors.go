@@ -3,6 +3,7 @@ package catena
 import (
 	"context"
 	"errors"
+	"net/http"
 
 	"github.com/catena-http/catena/chain"
 	"github.com/catena-http/catena/event"
@@ -19,6 +20,8 @@ var (
 	// ErrTooManyFollowUps is why a call fails that WithMaxFollowUps cuts off.
 	ErrTooManyFollowUps = chain.ErrTooManyFollowUps
 )
+
+var errUnmade = &CallError{Err: errors.New("the client was not made by catena.New")}
 
 // closedError is what cancels the calls of a client that is closed.
 type closedError struct{}
@@ -39,7 +42,7 @@ type (
 )
 
 // InfoOf is how resp came about; see chain.InfoOf.
-var InfoOf = chain.InfoOf
+func InfoOf(resp *http.Response) (Info, bool) { return chain.InfoOf(resp) }
 
 // PanicError is what a call fails with that met a panic in the application's code
 // on a goroutine of the client's: in an interceptor of an enqueued call, in a

@@ -22,8 +22,9 @@ import (
 
 // intruder is a listener that uses the client, and everything that belongs to it,
 // from within each event. It would wait for itself where an event is sent with a
-// lock held.
+// lock held. Where do is set it does that instead.
 type intruder struct {
+	do func(name string)
 	event.NopListener
 	event.NopConnectionListener
 	w *world
@@ -39,6 +40,10 @@ func newIntruder(w *world) *intruder { return &intruder{w: w, seen: map[string]b
 
 // intrude does all this once for each kind of event, and looks around each time.
 func (i *intruder) intrude(name string, c event.Call) {
+	if i.do != nil {
+		i.do(name)
+		return
+	}
 	i.mu.Lock()
 	client, first := i.client, !i.seen[name]
 	i.seen[name] = true

@@ -92,19 +92,25 @@ type callOption func(*settings) error
 func (o callOption) apply(s *settings) error { return o(s) }
 func (callOption) callOption()               {}
 
-var errNilOption = errors.New("an option is nil")
+// applyAll applies opts in order. The error names all that make no sense.
+func applyAll[O Option](s *settings, opts []O) error {
+	var errs []error
+	for i, o := range opts {
+		if any(o) == nil {
+			errs = append(errs, fmt.Errorf("opts[%d] is nil", i))
+		} else if err := o.apply(s); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
 
 // Options is a list of call options as one Option for New and With. To NewCall
 // they are given one by one.
 func Options(opts ...CallOption) Option {
 	return option(func(s *settings) error {
-		for _, o := range opts {
-			if o == nil {
-				return errNilOption
-			}
-			if err := o.apply(s); err != nil {
-				return err
-			}
+		if err := applyAll(s, opts); err != nil {
+			return fmt.Errorf("Options: %w", err)
 		}
 		return nil
 	})

@@ -143,6 +143,22 @@ func TestCallOptionsSetWhatTheySay(t *testing.T) {
 	}
 }
 
+// Every option that makes no sense is named, a nil one by its place.
+func TestOptionsThatMakeNoSenseAreAllNamed(t *testing.T) {
+	wrong := []catena.CallOption{catena.WithReadTimeout(-1), catena.WithWriteTimeout(1), nil, catena.WithMaxFollowUps(-1)}
+	const want = "WithReadTimeout: -1ns is negative\nopts[2] is nil\nWithMaxFollowUps: -1 is negative"
+	if _, err := catena.New(wrong[0], wrong[1], nil, wrong[3]); err == nil || err.Error() != want {
+		t.Errorf("New: %v", err)
+	}
+	if _, err := catena.New(catena.WithPool(nil), catena.Options(wrong...)); err == nil || err.Error() != "WithPool: the pool is nil\nOptions: "+want {
+		t.Errorf("Options: %v", err)
+	}
+	req, _ := http.NewRequestWithContext(t.Context(), "GET", "http://origin.test/", nil)
+	if _, err := newClient(t).NewCall(req, wrong...).Execute(); err == nil || err.Error() != "GET http://origin.test/: "+want {
+		t.Errorf("NewCall: %v", err)
+	}
+}
+
 func TestOptionsThatMakeNoSenseAreNamed(t *testing.T) {
 	verifier := func(string, *tls.ConnectionState) error { return nil }
 	peers := &tls.Config{VerifyPeerCertificate: func([][]byte, [][]*x509.Certificate) error { return nil }}

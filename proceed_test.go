@@ -2,6 +2,7 @@ package catena_test
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"testing"
 
@@ -74,6 +75,30 @@ func TestNetworkInterceptorSpoilsTheRequest(t *testing.T) {
 		w.do(w.requestTo("GET", w.url(twin, "/"), nil), "abc")
 		if first, second := w.net.Dials(twinAddr1), w.net.Dials(twinAddr2); first == 0 || second != 0 {
 			w.Errorf("%d and %d connections; want the first address not postponed", first, second)
+		}
+	})
+}
+
+// A call whose interceptor has an answer of its own to a body that fails has not
+// failed.
+func TestFallbackAfterABodyThatFails(t *testing.T) {
+	overProtocols(t, allProtocols, func(w *world) {
+		w.serve(cutHalfway)
+		w.client = w.derive(w.client, catena.WithInterceptor(chain.InterceptorFunc(func(c chain.Chain) (*http.Response, error) {
+			resp, err := c.Proceed(c.Request())
+			if err != nil {
+				return nil, err
+			}
+			defer resp.Body.Close()
+			if _, err := io.ReadAll(resp.Body); err == nil {
+				w.Error("the body does not fail")
+			}
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}, nil
+		})))
+		w.get("/", "")
+		names := w.calls.Names()
+		if last := names[len(names)-1]; last != "CallEnd" {
+			w.Errorf("the last event is %s", last)
 		}
 	})
 }

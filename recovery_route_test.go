@@ -229,6 +229,20 @@ func TestForwardingProxy(t *testing.T) {
 	}
 }
 
+// TestProxyAuthorizationOfAnyCase: an origin never sees it, however it is written.
+func TestProxyAuthorizationOfAnyCase(t *testing.T) {
+	overProtocols(t, allProtocols, func(w *world) {
+		w.serve(func(rw http.ResponseWriter, r *http.Request) {
+			io.WriteString(rw, r.Header.Get("Proxy-Authorization")+r.Header.Get("X"))
+		})
+		for _, name := range []string{"Proxy-Authorization", "proxy-authorization", "PROXY-authorization"} {
+			req := w.request("GET", "/", nil)
+			req.Header[name], req.Header["X"] = []string{"Basic c2VjcmV0"}, []string{"x"}
+			w.do(req, "x")
+		}
+	})
+}
+
 // TestRedirectDuringUpload: a redirect that comes while a large body is still
 // being sent ends that upload, and the body goes to the new place from its start.
 func TestRedirectDuringUpload(t *testing.T) {

@@ -3,11 +3,12 @@ package catena
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/catena-http/catena/internal/redact"
 )
 
 // Get calls url by GET. For header fields, or options of this call alone, make a
@@ -33,12 +34,12 @@ func (c *Client) PostForm(ctx context.Context, url string, data url.Values) (*ht
 }
 
 func (c *Client) send(ctx context.Context, method, url, contentType string, body io.Reader) (*http.Response, error) {
+	if ctx == nil {
+		return nil, unsent(method, body, errors.New("the context is nil"))
+	}
 	req, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
-		if closer, ok := body.(io.Closer); ok {
-			closer.Close()
-		}
-		return nil, &CallError{Method: method, Err: unparsable(err)}
+		return nil, unsent(method, body, redact.Unparsable("the URL", url, err))
 	}
 	if contentType != "" {
 		req.Header.Set("Content-Type", contentType)
@@ -46,13 +47,10 @@ func (c *Client) send(ctx context.Context, method, url, contentType string, body
 	return c.Do(req)
 }
 
-// unparsable leaves out everything of a URL that can't be parsed: any part of it
-// may be a password. What package url quotes is such a part.
-func unparsable(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		reason, _, _ := strings.Cut(u.Err.Error(), `"`)
-		return fmt.Errorf("the URL can't be parsed: %s", strings.TrimSpace(reason))
+// unsent is why there is no request; its body is closed.
+func unsent(method string, body io.Reader, err error) error {
+	if closer, ok := body.(io.Closer); ok {
+		closer.Close()
 	}
-	return err
+	return &CallError{Method: method, Err: err}
 }

@@ -13,9 +13,6 @@ import (
 // events, proxies and safe recovery stay. The hooks of net/http/httptrace in the
 // request's context fire.
 //
-// An http.Client puts errors into a *url.Error, whose text has the URL without its
-// password; secrets in its query, which a CallError masks, are shown.
-//
 // The text of its errors leaves out method and URL, which a CallError has and
 // net/http's Client puts in front. What that puts there is its own: the URL without
 // its password, but with the secrets of its query, which Catena masks.

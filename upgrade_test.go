@@ -84,6 +84,11 @@ func TestUpgradedBodyIsTheConnection(t *testing.T) {
 		if n := w.client.Pool().ConnectionCount(); n != 0 {
 			w.Errorf("%d connections are left in the pool", n)
 		}
+		for _, e := range w.calls.Events() {
+			if e.Name == "ResponseBodyEnd" && e.Bytes != 18 {
+				w.Errorf("%v; want what was read, 18 bytes", e)
+			}
+		}
 		w.get("/", "plain")
 		if stats := w.client.Pool().Stats(); stats.Connected != 2 || stats.Reused != 0 {
 			w.Errorf("pool: %v; want another connection for the next call", stats)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/catena-http/catena/connection"
 	"github.com/catena-http/catena/event"
-	"github.com/catena-http/catena/internal/lifetime"
 	"github.com/catena-http/catena/internal/redact"
 	"github.com/catena-http/catena/route"
 )
@@ -29,8 +28,6 @@ type Run struct {
 	Interceptors []Interceptor
 	Application  int
 	Call         event.Call
-	Owner        connection.Owner
-	Life         *lifetime.Context
 	Listener     event.Listener
 	Allocation   *connection.StreamAllocation
 	Secrets      *redact.Secrets

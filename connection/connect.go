@@ -201,15 +201,21 @@ func (a *StreamAllocation) adopt(ctx context.Context, c *RealConnection) (use *R
 			return c, false
 		}
 		if use.http2.Confirm(ctx) {
+			a.conn = use
 			a.pool.giveUp(a.address)
-			a.listener.ReuseDecision(a.call, use, true, event.ReasonDuplicate)
-			c.observer.noNewExchanges(c, event.ReasonDuplicate)
-			c.close(event.ReasonDuplicate)
+			a.closeDuplicate(c, use)
 			a.acquire(use)
 			return use, true
 		}
 		a.pool.letGo(use)
 	}
+}
+
+// closeDuplicate closes a connection that the pool has not taken, for use.
+func (a *StreamAllocation) closeDuplicate(c, use *RealConnection) {
+	defer c.close(event.ReasonDuplicate)
+	a.listener.ReuseDecision(a.call, use, true, event.ReasonDuplicate)
+	c.observer.noNewExchanges(c, event.ReasonDuplicate)
 }
 
 // whyRetired tells a server that said goodbye from a connection that broke.

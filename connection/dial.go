@@ -29,24 +29,64 @@ type dialer struct {
 	listener event.Listener
 	pool     *Pool
 
-	step event.Step // the one under way, for the error
-	conn *RealConnection
+	step    event.Step // the one under way, for the error
+	socket  net.Conn   // opened; closed where connecting fails
+	conn    *RealConnection
+	shaking bool // SecureConnectStart was sent, its end was not
+	stands  bool // it was announced, or is being
+	ended   bool // ConnectEnd was sent
 }
 
 // connect opens the connection: TCP, TLS, protocol. On failure nothing is left
 // open and d.step tells where it failed.
 func (d *dialer) connect(ctx context.Context) (*RealConnection, error) {
 	addr, p := d.route.SocketAddr(), d.route.Shown
+	returned := false
+	defer func() {
+		if !returned {
+			d.panicked(addr, p)
+		}
+	}()
 	d.listener.ConnectStart(d.call, addr, p)
 	err := d.steps(ctx, addr)
 	if err != nil {
+		d.closeSocket()
 		err = d.explain(ctx, err)
+		returned = true
 		d.listener.ConnectFailed(d.call, addr, p, "", err)
 		return nil, err
 	}
+	d.stands = true
 	d.conn.observer.connected(d.conn)
+	d.ended = true
 	d.listener.ConnectEnd(d.call, addr, p, d.conn.protocol)
+	returned = true
 	return d.conn, nil
+}
+
+var errConnectPanicked = errors.New("the application's code panicked while a connection was made")
+
+// panicked leaves nothing behind where a verifier or a listener panics: no socket,
+// and no event without its end.
+func (d *dialer) panicked(addr string, p proxy.Proxy) {
+	if !d.ended {
+		defer d.listener.ConnectFailed(d.call, addr, p, "", errConnectPanicked)
+	}
+	if d.stands {
+		defer d.conn.close(event.ReasonConnectFailed)
+		d.conn.observer.noNewExchanges(d.conn, event.ReasonConnectFailed)
+		return
+	}
+	d.closeSocket()
+	if d.shaking {
+		d.listener.SecureConnectEnd(d.call, nil, errConnectPanicked)
+	}
+}
+
+func (d *dialer) closeSocket() {
+	if d.socket != nil {
+		d.socket.Close()
+	}
 }
 
 func (d *dialer) steps(ctx context.Context, addr string) error {
@@ -59,6 +99,7 @@ func (d *dialer) steps(ctx context.Context, addr string) error {
 	if err != nil {
 		return err
 	}
+	d.socket = conn
 	d.conn = &RealConnection{
 		id:       lastConnectionID.Add(1),
 		route:    d.route,
@@ -72,15 +113,10 @@ func (d *dialer) steps(ctx context.Context, addr string) error {
 	if d.route.Address.Secure() {
 		d.step = event.StepTLS
 		if err := d.handshake(ctx); err != nil {
-			conn.Close()
 			return err
 		}
 	}
-	if err := d.speak(); err != nil {
-		conn.Close()
-		return err
-	}
-	return nil
+	return d.speak()
 }
 
 func (d *dialer) supported() error {
@@ -165,17 +201,20 @@ func (d *dialer) handshake(ctx context.Context) error {
 	bounded, cancel := d.within(ctx)
 	defer cancel()
 	address := d.route.Address
+	d.shaking = true
 	d.listener.SecureConnectStart(d.call)
 	conn := tls.Client(http1.NoteEnd(d.conn.socket), address.Network.TLSConfigFor(address))
 	err := conn.HandshakeContext(bounded)
 	if err != nil {
 		err = d.explain(ctx, plainTLS(err))
+		d.shaking = false
 		d.listener.SecureConnectEnd(d.call, nil, err)
 		return err
 	}
 	state := conn.ConnectionState()
 	address.Network.CompleteState(&state)
 	d.conn.through, d.conn.state = conn, &state
+	d.shaking = false
 	d.listener.SecureConnectEnd(d.call, &state, nil)
 	return nil
 }

@@ -43,7 +43,7 @@ type Exchange struct {
 	body        io.ReadCloser // the codec's
 	out         io.ReadCloser // what the response has; nil before
 	bodyStarted bool          // ResponseBodyStart was sent
-	received    int64         // bytes of body
+	received    atomic.Int64  // bytes of body
 	lastOf      event.Reason  // why no exchange may follow, if none may
 	reading     atomic.Int32  // see responseBody
 	bodyErr     error         // what the body's reader got; io.EOF after a good end
@@ -283,6 +283,12 @@ func (x *Exchange) finish(failed bool) {
 		}
 	}
 	x.codec.End()
+	defer func() { // also where a listener panics
+		x.over.Store(true)
+		if x.settled.Load() {
+			x.letGo(x.bodyErr)
+		}
+	}()
 	switch {
 	case x.conn.multiplexed() && asksForClose(x.request):
 		// HTTP/2 has no word for it (RFC 9113 8.2.2): the streams under way end,
@@ -298,34 +304,28 @@ func (x *Exchange) finish(failed bool) {
 	default:
 		x.conn.retire(x.whyNotReusable())
 	}
-	x.over.Store(true)
-	if x.settled.Load() {
-		x.letGo()
-	}
 }
 
-// letGo releases the connection for good. finish and settle may both come to it,
-// from two goroutines; one of them does it.
-func (x *Exchange) letGo() {
-	if x.ended.Swap(true) {
-		return
-	}
-	err := x.bodyErr
+// letGo releases the connection for good, after the body's end, which was err.
+// finish and settle may both come to it, from two goroutines; one of them does it.
+func (x *Exchange) letGo(err error) {
 	if err == io.EOF {
 		err = nil
 	}
+	if x.ended.Swap(true) {
+		return
+	}
+	defer x.allocation.owner.Released(err)
 	x.allocation.release()
-	x.allocation.owner.Released(err)
 }
 
-// settle says that no exchange follows. It reports whether the exchange's end,
-// which may be now, releases the connection.
-func (x *Exchange) settle() bool {
+// settle says that no exchange follows: the end of this one releases the
+// connection. Where that has been, nobody else is to know how.
+func (x *Exchange) settle() {
 	x.settled.Store(true)
 	if x.over.Load() {
-		x.letGo()
+		x.letGo(nil)
 	}
-	return true
 }
 
 // abandon cuts the exchange off: its response is not wanted, or it failed.
@@ -337,10 +337,8 @@ func (x *Exchange) abandon() {
 	if x.over.Load() { // the upload was the last part
 		return
 	}
-	x.endEvents()
 	x.parts.Store(0)
-	if x.conn.multiplexed() {
-		x.codec.(*http2.Stream).Cancel()
-	}
-	x.finish(true)
+	defer x.finish(true)
+	defer x.interrupt()
+	x.endEvents()
 }

@@ -37,7 +37,7 @@ func (x *Exchange) endEvents() {
 	case x.out != nil:
 		if state := x.reading.Swap(bodyClosed); state != bodyEnded && state != bodyClosed {
 			x.bodyBegins()
-			x.listener().ResponseBodyEnd(x.call(), x.received)
+			x.listener().ResponseBodyEnd(x.call(), x.received.Load())
 		}
 	case x.gaveUp:
 	case x.heard:

@@ -35,7 +35,7 @@ type Failure struct {
 	// that was shut down before anything was sent does not count.
 	Unprocessed bool
 	Refusals    int
-	// MoreRoutes is true where something is left to try.
+	// MoreRoutes is true where, after the exchange, something is left to try.
 	MoreRoutes bool
 	// GaveUp is why connecting was given up; "" where it was not.
 	GaveUp event.Reason
@@ -59,7 +59,7 @@ func (f *Failure) TooManyRefusals() bool { return f.Refusals > maxRefusals }
 // Fail says that the try under way failed with err, draws the consequences for
 // the connection and its route, and returns what is known. Decide follows.
 func (a *StreamAllocation) Fail(err error) Failure {
-	f := Failure{Err: err, MoreRoutes: a.hasNext()}
+	f := Failure{Err: err}
 	if a.unconnected != nil && errors.Is(err, a.unconnected) {
 		f.GaveUp = a.whyNot
 		return f

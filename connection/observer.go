@@ -74,13 +74,20 @@ func (o *observer) send(once *bool, event func(event.ConnectionListener)) {
 		return
 	}
 	o.sending = true
+	defer func() { // also of a listener that panics
+		o.sending = false
+		o.mu.Unlock()
+	}()
 	for len(o.queue) > 0 {
 		next := o.queue[0]
 		o.queue = o.queue[1:]
-		o.mu.Unlock()
-		next(o.listener)
-		o.mu.Lock()
+		o.tell(next)
 	}
-	o.sending = false
+}
+
+// tell sends one event, without mu, which is held.
+func (o *observer) tell(event func(event.ConnectionListener)) {
 	o.mu.Unlock()
+	defer o.mu.Lock()
+	event(o.listener)
 }

@@ -83,9 +83,6 @@ func NewPool(opts PoolOptions) *Pool {
 		keepAlive:         withDefault(opts.KeepAlive, DefaultKeepAlive),
 		addresses:         make(map[route.Address]*addressPool),
 	}
-	if p.keepAlive == 0 {
-		p.maxIdle = 0
-	}
 	return p
 }
 
@@ -287,7 +284,11 @@ func (p *Pool) keep(ap *addressPool, c *RealConnection) (dropped []drop) {
 	if c.idleFor > 0 {
 		life = min(life, c.idleFor-keepAliveMargin)
 	}
-	if p.maxIdle == 0 || p.maxIdlePerAddress == 0 || life <= 0 {
+	switch {
+	case life <= 0:
+		p.remove(c)
+		return []drop{{conn: c, why: event.ReasonIdleTimeout}}
+	case p.maxIdle == 0 || p.maxIdlePerAddress == 0:
 		p.remove(c)
 		return []drop{{conn: c, why: event.ReasonIdleLimit}}
 	}
@@ -316,22 +317,6 @@ func (p *Pool) evict(c *RealConnection, why event.Reason) drop {
 	p.remove(c)
 	p.stats.Evicted++
 	return drop{c, why, p.serve(ap)}
-}
-
-// drop is a connection that the pool no longer knows and why it is to be closed,
-// and who gets its place: what is left to do without mu.
-type drop struct {
-	conn   *RealConnection
-	why    event.Reason
-	grants []grant // to calls that waited beside an idle HTTP/2 connection without streams
-}
-
-func closeAll(dropped []drop) {
-	for _, d := range dropped {
-		deliver(d.grants)
-		d.conn.observer.noNewExchanges(d.conn, d.why)
-		d.conn.close(d.why)
-	}
 }
 
 // retire lets c take no new exchange. It reports whether nobody holds it, so

@@ -76,6 +76,26 @@ func (p *Pool) sleep() {
 	}
 }
 
+// drop is a connection that the pool no longer knows and why it is to be closed,
+// and who gets its place: what is left to do without mu.
+type drop struct {
+	conn   *RealConnection
+	why    event.Reason
+	grants []grant // to calls that waited beside an idle HTTP/2 connection without streams
+}
+
+// closeAll closes all of them, whatever a listener does.
+func closeAll(dropped []drop) {
+	if len(dropped) == 0 {
+		return
+	}
+	d := dropped[0]
+	defer closeAll(dropped[1:])
+	defer d.conn.close(d.why)
+	deliver(d.grants)
+	d.conn.observer.noNewExchanges(d.conn, d.why)
+}
+
 // evictExpired is the timer's: it closes what has been idle for too long and
 // sets the timer for the next.
 func (p *Pool) evictExpired() {

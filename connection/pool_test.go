@@ -112,9 +112,13 @@ func TestIdleLimits(t *testing.T) {
 				w.idle("http://a.test/", tc.a)
 				w.idle("http://b.test/", tc.b)
 				w.expect(tc.idle, tc.idle)
+				want := event.ReasonIdleLimit
+				if tc.opts.KeepAlive < 0 {
+					want = event.ReasonIdleTimeout
+				}
 				for _, why := range w.closings() {
-					if why != event.ReasonIdleLimit {
-						t.Errorf("closed for %q", why)
+					if why != want {
+						t.Errorf("closed for %q, want %q", why, want)
 					}
 				}
 				if n := len(w.closings()); n != tc.a+tc.b-tc.idle {

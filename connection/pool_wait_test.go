@@ -115,7 +115,7 @@ func TestWaitingIsCanceled(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		c.end(nil, err)
-		if a := c.a.Attempts(); len(a) != 1 || a[0].Step != event.StepQueue || a[0].Why != event.ReasonCanceled {
+		if a := c.a.Attempts(); len(a) != 1 || a[0].Step != event.StepQueue || a[0].Why != event.ReasonCanceled || a[0].Duration != time.Second {
 			t.Errorf("the attempts are %+v", a)
 		}
 		if s := w.pool.Stats(); s.Waiting != 0 {

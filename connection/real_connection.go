@@ -123,11 +123,11 @@ func (c *RealConnection) closeSocket() {
 // it any more.
 func (c *RealConnection) retire(why event.Reason) {
 	closeIt, grants := c.pool.retire(c, why)
-	c.observer.noNewExchanges(c, why)
 	deliver(grants)
 	if closeIt {
-		c.close(why)
+		defer c.close(why)
 	}
+	c.observer.noNewExchanges(c, why)
 }
 
 // close ends the connection; its last event. Not with pool.mu held.

@@ -43,7 +43,7 @@ func (x *Exchange) enter() error {
 
 // leave ends a Read that gave err, and returns what the reader gets.
 func (x *Exchange) leave(n int64, err error) error {
-	x.received += n
+	x.received.Add(n)
 	x.bodyBegins()
 	if err == nil {
 		if x.reading.CompareAndSwap(bodyInUse, bodyIdle) {
@@ -66,6 +66,14 @@ func (x *Exchange) leave(n int64, err error) error {
 	return x.bodyFails(err)
 }
 
+// left is the end of a Read that returned, or else panicked: in a listener, or in
+// the writer that the body was copied to. The body can still be closed then.
+func (x *Exchange) left(returned bool) {
+	if !returned && !x.reading.CompareAndSwap(bodyInUse, bodyIdle) && x.reading.Load() == bodyClosing {
+		x.closedBeside()
+	}
+}
+
 // closedBeside ends a body that was closed beside the Read that ends now.
 func (x *Exchange) closedBeside() error {
 	x.cut = true
@@ -81,22 +89,24 @@ func (x *Exchange) bodyBegins() {
 }
 
 func (x *Exchange) bodyEnds() {
-	x.listener().ResponseBodyEnd(x.call(), x.received)
-	x.partDone()
+	defer x.partDone()
+	x.listener().ResponseBodyEnd(x.call(), x.received.Load())
 }
 
 // bodyFails ends a body that could not be read. An upload beside it is stopped.
 func (x *Exchange) bodyFails(err error) error {
 	cause := x.explain(event.StepRead, err)
-	x.listener().ResponseFailed(x.call(), cause)
 	x.allocation.bodyAttempt(x, cause)
-	x.allocation.judge(x, cause, nil)
-	x.bodyErr = x.allocation.owner.BodyFailed(cause)
+	result := x.allocation.owner.BodyFailed(cause)
+	x.bodyErr = result
 	x.reading.Store(bodyEnded)
-	result := x.bodyErr
-	x.stopUpload()
-	x.parts.Store(0)
-	x.finish(true)
+	defer func() {
+		x.stopUpload()
+		x.parts.Store(0)
+		x.finish(true)
+	}()
+	x.listener().ResponseFailed(x.call(), cause)
+	x.allocation.judge(x, cause, nil)
 	return result
 }
 
@@ -104,23 +114,27 @@ func (x *Exchange) bodyFails(err error) error {
 // cheap to drain.
 func (x *Exchange) endByClose() {
 	x.reading.Store(bodyClosed)
+	defer x.bodyEnds()
 	x.bodyBegins()
 	x.stopUpload()
 	x.body.Close()
-	x.bodyEnds()
 }
 
-func (b *responseBody) Read(p []byte) (int, error) {
+func (b *responseBody) Read(p []byte) (n int, err error) {
 	x := (*Exchange)(b)
 	if err := x.enter(); err != nil {
 		return 0, err
 	}
-	n, err := x.body.Read(p)
-	return n, x.leave(int64(n), err)
+	returned := false
+	defer func() { x.left(returned) }()
+	n, err = x.body.Read(p)
+	err = x.leave(int64(n), err)
+	returned = true
+	return n, err
 }
 
 // WriteTo copies the rest of the body to w by the codec's shortest way.
-func (b *responseBody) WriteTo(w io.Writer) (int64, error) {
+func (b *responseBody) WriteTo(w io.Writer) (n int64, err error) {
 	x := (*Exchange)(b)
 	if err := x.enter(); err != nil {
 		if err == io.EOF {
@@ -128,6 +142,14 @@ func (b *responseBody) WriteTo(w io.Writer) (int64, error) {
 		}
 		return 0, err
 	}
+	returned := false
+	defer func() { x.left(returned) }()
+	n, err = x.copyTo(w)
+	returned = true
+	return n, err
+}
+
+func (x *Exchange) copyTo(w io.Writer) (int64, error) {
 	sink := &sink{w: w}
 	n, err := io.Copy(sink, x.body)
 	if sink.err != nil { // the writer's failure, not the body's
@@ -192,6 +214,7 @@ var _ io.ReadWriteCloser = (*upgradedBody)(nil)
 
 func (b *upgradedBody) Read(p []byte) (int, error) {
 	n, err := b.x.body.Read(p)
+	b.x.received.Add(int64(n))
 	if err != nil && err != io.EOF {
 		err = b.x.allocation.owner.BodyFailed(b.x.explain(event.StepRead, err))
 	}
@@ -220,10 +243,10 @@ func (b *upgradedBody) Close() error {
 	if x.reading.Swap(bodyClosed) == bodyClosed {
 		return nil
 	}
+	defer x.partDone()
+	defer x.conn.retire(event.ReasonUpgraded)
 	err := x.body.Close()
 	x.bodyBegins()
-	x.listener().ResponseBodyEnd(x.call(), x.received)
-	x.conn.retire(event.ReasonUpgraded)
-	x.partDone()
+	x.listener().ResponseBodyEnd(x.call(), x.received.Load())
 	return err
 }

@@ -19,8 +19,8 @@ type Owner interface {
 	// who reads it.
 	BodyFailed(err error) error
 	// Released is told, once, that the call has let go of its connection for
-	// good: after Settle, or later by the response body's end. err is what the
-	// body's reader got, nil after a good end.
+	// good: by Settle, or later by the response body's end. err is what the
+	// body's reader got; nil after a good end, and where that was before Settle.
 	Released(err error)
 }
 
@@ -65,13 +65,19 @@ type StreamAllocation struct {
 	whyNot      event.Reason // of unconnected: why nothing else was tried
 	interim     int          // interim responses
 	refusals    int          // times the server did not process the request
-	settled     bool
 }
 
 // Init sets whom the allocation works for. It comes first.
 func (a *StreamAllocation) Init(call event.Call, owner Owner, listener event.Listener, life *lifetime.Context, database *route.Database) {
 	a.call, a.owner, a.listener, a.life, a.database = call, owner, listener, life, database
 }
+
+// Life is the call's context.
+func (a *StreamAllocation) Life() *lifetime.Context { return a.life }
+
+// BodyFailed is err as the owner wraps it for the one who reads the response's
+// body.
+func (a *StreamAllocation) BodyFailed(err error) error { return a.owner.BodyFailed(err) }
 
 // Attempts are the failed tries so far, oldest first.
 func (a *StreamAllocation) Attempts() []Attempt { return a.attempts }
@@ -146,9 +152,10 @@ func (a *StreamAllocation) find(ctx context.Context, t Terms) (conn *RealConnect
 				return c, true, nil
 			}
 		}
+		began := time.Now()
 		granted, err := a.pool.mayOpen(ctx, a.address)
 		if err != nil {
-			a.record(Attempt{Step: event.StepQueue, Why: event.ReasonCanceled, Err: err})
+			a.record(Attempt{Step: event.StepQueue, Duration: time.Since(began), Why: event.ReasonCanceled, Err: err})
 			return nil, false, err
 		}
 		if granted == nil {
@@ -212,14 +219,26 @@ func (a *StreamAllocation) accept(ctx context.Context, c *RealConnection, why ev
 	return usable
 }
 
-// usable is accept without letting go.
+// usable is accept without letting go, but where a listener panics.
 func (a *StreamAllocation) usable(ctx context.Context, c *RealConnection, why event.Reason) bool {
+	decided := false
+	defer func() {
+		if !decided && a.conn != c {
+			a.pool.letGo(c)
+		}
+	}()
+	usable := a.judgeIdle(ctx, c, why)
+	decided = true
+	return usable
+}
+
+func (a *StreamAllocation) judgeIdle(ctx context.Context, c *RealConnection, why event.Reason) bool {
 	if !c.healthy() {
-		a.listener.ReuseDecision(a.call, c, false, event.ReasonUnhealthy)
 		if c.multiplexed() {
 			c.http2.Unreserve()
 		}
-		c.retire(event.ReasonUnhealthy)
+		defer c.retire(event.ReasonUnhealthy)
+		a.listener.ReuseDecision(a.call, c, false, event.ReasonUnhealthy)
 		return false
 	}
 	if c.multiplexed() && !c.http2.Confirm(ctx) {
@@ -232,8 +251,8 @@ func (a *StreamAllocation) usable(ctx context.Context, c *RealConnection, why ev
 
 func (a *StreamAllocation) acquire(c *RealConnection) {
 	a.conn = c
+	defer a.listener.ConnectionAcquired(a.call, c)
 	c.observer.acquired(c, a.call)
-	a.listener.ConnectionAcquired(a.call, c)
 }
 
 // release lets go of the held connection.
@@ -243,9 +262,9 @@ func (a *StreamAllocation) release() {
 		return
 	}
 	a.conn = nil
+	defer c.pool.letGo(c)
+	defer c.observer.released(c, a.call)
 	a.listener.ConnectionReleased(a.call, c)
-	c.observer.released(c, a.call)
-	c.pool.letGo(c)
 }
 
 // NewRoutes forgets the routes worked out so far: the next exchange follows a
@@ -256,16 +275,17 @@ func (a *StreamAllocation) NewRoutes() {
 
 // Drop cuts off what is under way and lets go of the connection.
 func (a *StreamAllocation) Drop() {
+	defer a.release()
 	if a.Open() {
 		a.exchange.abandon()
 	}
-	a.release()
 }
 
 // Settle says that no exchange follows. The connection is released at once, or
 // by the end of the response body that is still open.
 func (a *StreamAllocation) Settle() {
-	if a.exchange != nil && a.exchange.settle() {
+	if a.exchange != nil {
+		a.exchange.settle()
 		return
 	}
 	a.release()
@@ -273,9 +293,6 @@ func (a *StreamAllocation) Settle() {
 }
 
 // Abort says that the call failed: what is under way is cut off.
-func (a *StreamAllocation) Abort() {
-	a.Drop()
-	a.settled = true
-}
+func (a *StreamAllocation) Abort() { a.Drop() }
 
 func (a *StreamAllocation) record(t Attempt) { a.attempts = append(a.attempts, t) }

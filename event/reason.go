@@ -79,7 +79,7 @@ const (
 	ReasonNotReusable     Reason = "not-reusable"     // framing by close, stray bytes, a request sent in part
 	ReasonUpgraded        Reason = "upgraded"         // 101: it is no longer HTTP
 	ReasonGoAway          Reason = "goaway"           // the server's GOAWAY
-	ReasonIdleTimeout     Reason = "idle-timeout"     // idle for the keep-alive time
+	ReasonIdleTimeout     Reason = "idle-timeout"     // idle for the keep-alive time, which may be none
 	ReasonIdleLimit       Reason = "idle-limit"       // more idle connections than are kept
 	ReasonEvicted         Reason = "evicted"          // EvictAll, CloseIdleConnections, or its client was closed
 	ReasonPoolClosed      Reason = "pool-closed"      // the pool was closed

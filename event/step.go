@@ -12,7 +12,6 @@ type Step string
 
 // The steps of a call, in their order.
 const (
-	StepRequest     Step = "request"     // the request was invalid; nothing was dialed
 	StepQueue       Step = "queue"       // waiting in the Dispatcher or for the pool's limit
 	StepProxySelect Step = "proxyselect" // asking the proxy selector
 	StepDNS         Step = "dns"         // looking a name up
@@ -21,7 +20,6 @@ const (
 	StepTLS         Step = "tls"         // the TLS handshake and its checks
 	StepWrite       Step = "write"       // writing the request
 	StepRead        Step = "read"        // waiting for or reading the response
-	StepFollowUp    Step = "followup"    // answering a challenge, too many follow-ups
 	StepCall        Step = "call"        // the call as a whole
 )
 

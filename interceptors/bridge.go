@@ -26,7 +26,7 @@ func (Bridge) Intercept(c chain.Chain) (*http.Response, error) {
 		// A RoundTripper, which a reverse proxy may use, ignores it.
 		return nil, errors.New("RequestURI is set: it belongs to a server's request and can't be sent")
 	}
-	n, err := newNetworkRequest(req, config, link.Run().Life)
+	n, err := newNetworkRequest(req, config, link.Run().Allocation.Life())
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (Bridge) Intercept(c chain.Chain) (*http.Response, error) {
 		}
 	}
 	if n.gzip && isGzip(resp) {
-		resp = gunzip(resp, link.Run().Owner)
+		resp = gunzip(resp, link.Run().Allocation)
 	}
 	resp.Request = req
 	return resp, nil

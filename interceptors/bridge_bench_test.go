@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/catena-http/catena/chain"
+	"github.com/catena-http/catena/connection"
 	"github.com/catena-http/catena/event"
 	"github.com/catena-http/catena/interceptors"
 )
@@ -21,7 +22,8 @@ func ready(links ...chain.Interceptor) *chain.Run {
 	resp := &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}
 	return &chain.Run{
 		Interceptors: append(links, constant{resp}),
-		Owner:        owner{},
+		Call:         owner{},
+		Allocation:   &connection.StreamAllocation{},
 		Listener:     event.NopListener{},
 	}
 }

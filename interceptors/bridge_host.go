@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/catena-http/catena/internal/wire"
 	"github.com/catena-http/catena/route"
 )
 
@@ -59,10 +60,5 @@ func canonicalHostPort(u *url.URL) (string, error) {
 // asciiHost is a host, and port, in A-labels and without a zone, which means
 // nothing to the server (RFC 6874 4).
 func asciiHost(host string) (string, error) {
-	if zone := strings.IndexByte(host, '%'); zone >= 0 && strings.HasPrefix(host, "[") {
-		if end := strings.IndexByte(host, ']'); end > zone {
-			host = host[:zone] + host[end:]
-		}
-	}
-	return httpguts.PunycodeHostPort(host)
+	return httpguts.PunycodeHostPort(wire.WithoutZone(host))
 }

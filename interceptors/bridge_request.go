@@ -1,7 +1,6 @@
 package interceptors
 
 import (
-	"encoding/base64"
 	"fmt"
 	"net/http"
 
@@ -114,9 +113,7 @@ func (n *networkRequest) addUserInfo(present fieldSet) {
 	if user == nil || present&fieldAuthorization != 0 {
 		return
 	}
-	password, _ := user.Password()
-	credentials := user.Username() + ":" + password
-	n.set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(credentials)))
+	n.set("Authorization", basic(user))
 }
 
 // frame decides how the body goes out.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/catena-http/catena/chain"
+	"github.com/catena-http/catena/connection"
 	"github.com/catena-http/catena/event"
 	"github.com/catena-http/catena/interceptors"
 	"github.com/catena-http/catena/internal/lifetime"
@@ -61,15 +62,16 @@ func through(req *http.Request, config *chain.Config, server func(*http.Request)
 
 // throughOf is through for a call whose end is life's.
 func throughOf(life *lifetime.Context, req *http.Request, config *chain.Config, server func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	allocation := &connection.StreamAllocation{}
+	allocation.Init(owner{}, owner{}, event.NopListener{}, life, nil)
 	run := &chain.Run{
 		Interceptors: []chain.Interceptor{
 			interceptors.Bridge{},
 			chain.InterceptorFunc(func(c chain.Chain) (*http.Response, error) { return server(c.Request()) }),
 		},
-		Call:     owner{},
-		Owner:    owner{},
-		Life:     life,
-		Listener: event.NopListener{},
+		Call:       owner{},
+		Allocation: allocation,
+		Listener:   event.NopListener{},
 	}
 	return run.Start(req, config)
 }

@@ -3,8 +3,10 @@ package interceptors
 import (
 	"encoding/base64"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -132,7 +134,10 @@ func answerAfter(x *connection.Exchange, err error) (*http.Response, error) {
 // withProxyAuthorization sees to it that Proxy-Authorization goes to a plain HTTP
 // proxy, the one field's only reader here, and to nobody else.
 func withProxyAuthorization(req *http.Request, c *connection.RealConnection) *http.Request {
-	_, has := req.Header["Proxy-Authorization"]
+	has := false
+	for name := range req.Header {
+		has = has || isProxyAuthorization(name)
+	}
 	forwarded := c.Route().Forwarded()
 	user := c.Route().Proxy.User
 	if has == forwarded || !has && user == nil {
@@ -143,9 +148,15 @@ func withProxyAuthorization(req *http.Request, c *connection.RealConnection) *ht
 	if forwarded {
 		changed.Header.Set("Proxy-Authorization", basic(user))
 	} else {
-		changed.Header.Del("Proxy-Authorization")
+		maps.DeleteFunc(changed.Header, func(name string, _ []string) bool { return isProxyAuthorization(name) })
 	}
 	return &changed
+}
+
+// isProxyAuthorization also knows a name that is not in canonical case.
+func isProxyAuthorization(name string) bool {
+	const canonical = "Proxy-Authorization"
+	return len(name) == len(canonical) && strings.EqualFold(name, canonical)
 }
 
 // basic is user's credentials by RFC 7617.

@@ -25,7 +25,7 @@ func isGzip(resp *http.Response) bool {
 
 // gunzip is resp decoded. resp itself stays as it is, for network interceptors
 // that kept it, but for its body, which is read through the result's.
-func gunzip(resp *http.Response, owner connection.Owner) *http.Response {
+func gunzip(resp *http.Response, call *connection.StreamAllocation) *http.Response {
 	g := &gzipResponse{Response: *resp}
 	g.Header = make(http.Header, len(resp.Header))
 	for name, values := range resp.Header {
@@ -34,7 +34,7 @@ func gunzip(resp *http.Response, owner connection.Owner) *http.Response {
 		}
 	}
 	g.ContentLength, g.Uncompressed = -1, true
-	g.body = gzipBody{network: resp, decoded: &g.Response, owner: owner}
+	g.body = gzipBody{network: resp, decoded: &g.Response, call: call}
 	g.Body = &g.body
 	return &g.Response
 }

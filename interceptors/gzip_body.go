@@ -15,7 +15,7 @@ import (
 type gzipBody struct {
 	network *http.Response // its Body is the coded one
 	decoded *http.Response
-	owner   connection.Owner
+	call    *connection.StreamAllocation
 
 	state    atomic.Int32
 	released atomic.Bool // the network's body was closed
@@ -98,7 +98,7 @@ func (b *gzipBody) explain(err error) error {
 		return io.EOF
 	}
 	if b.state.Load() == gzipReading {
-		err = b.owner.BodyFailed(fmt.Errorf("decode the response body: %w", err))
+		err = b.call.BodyFailed(fmt.Errorf("decode the response body: %w", err))
 	}
 	b.release()
 	return err

@@ -1,6 +1,7 @@
 package interceptors
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -130,14 +131,8 @@ func sameOrigin(a, b *url.URL) bool {
 }
 
 // dropCredentials takes out of next what was meant for the server before: the
-// fields with credentials, those the client was told are secret, and a Host set
-// by the user.
+// secret fields, those with credentials among them, and a Host set by the user.
 func (r redirect) dropCredentials(next *http.Request) {
 	next.Host = ""
-	for field := range next.Header {
-		switch {
-		case field == "Authorization", field == "Cookie", field == "Proxy-Authorization", r.secrets.IsSecret(field):
-			delete(next.Header, field)
-		}
-	}
+	maps.DeleteFunc(next.Header, func(field string, _ []string) bool { return r.secrets.IsSecret(field) })
 }

@@ -41,7 +41,7 @@ func (l *loop) do(req *http.Request) (*http.Response, error) {
 			closeBody(req)
 			return nil, err
 		}
-		if cause := l.run.Life.CauseWith(req.Context()); cause != nil {
+		if cause := l.allocation.Life().CauseWith(req.Context()); cause != nil {
 			closeBody(req)
 			return nil, cause
 		}
@@ -83,7 +83,7 @@ func (l *loop) retry(req *http.Request, err error) (*http.Request, error) {
 func (l *loop) decide(req *http.Request, f *connection.Failure, config *chain.Config) (bool, event.Reason) {
 	return recovery{
 		failure:    f,
-		canceled:   l.run.Life.CauseWith(req.Context()) != nil,
+		canceled:   l.allocation.Life().CauseWith(req.Context()) != nil,
 		enabled:    config.RetryOnConnectionFailure,
 		policy:     config.RetryPolicy,
 		idempotent: f.Request == nil || idempotent(f.Request),

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -77,8 +78,10 @@ func (n *Network) DerivedFrom(other *Network) bool {
 
 // With returns a copy, changed by change, with an identity of its own: calls
 // that use it share no connection with those of n. TLS configurations and
-// slices are copied too. Make it once and keep it, not one a call.
+// slices are copied too. change finds the defaults filled in, so that it can wrap
+// them. Make it once and keep it, not one a call.
 func (n *Network) With(change func(*Network)) *Network {
+	n.prepare.Do(n.complete) // which may be under way for a call
 	c := &Network{
 		from:               n,
 		DNS:                n.DNS,
@@ -111,9 +114,9 @@ func (n *Network) complete() {
 		n.DNS = net.DefaultResolver
 	}
 	if n.DialContext == nil {
-		n.DialContext = defaultDialer.DialContext
-		n.ownDialer = true
+		n.DialContext = ownDial
 	}
+	n.ownDialer = isOwnDial(n.DialContext)
 	if n.ProxySelector == nil {
 		n.ProxySelector = proxy.FromEnvironment()
 	}
@@ -131,6 +134,15 @@ func (n *Network) complete() {
 }
 
 var defaultDialer = &net.Dialer{KeepAlive: 30 * time.Second}
+
+func ownDial(ctx context.Context, network, addr string) (net.Conn, error) {
+	return defaultDialer.DialContext(ctx, network, addr)
+}
+
+// isOwnDial reports whether dial is ownDial, which no closure shares its code with.
+func isOwnDial(dial func(context.Context, string, string) (net.Conn, error)) bool {
+	return reflect.ValueOf(dial).Pointer() == reflect.ValueOf(ownDial).Pointer()
+}
 
 // OwnDialer reports whether sockets are opened by our own net.Dialer, which is
 // known to obey its context.

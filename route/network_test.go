@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -204,5 +205,42 @@ func TestNetworkDerivedFrom(t *testing.T) {
 		if got := tc.n.DerivedFrom(tc.of); got != tc.want {
 			t.Errorf("%p of %p: %v", tc.n, tc.of, got)
 		}
+	}
+}
+
+// A copy knows our own dialer again, and one that wraps it for another.
+func TestWithKeepsOwnDialer(t *testing.T) {
+	wrap := func(n *route.Network) {
+		dial := n.DialContext
+		n.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) { return dial(ctx, network, addr) }
+	}
+	for name, tc := range map[string]struct {
+		n    *route.Network
+		want bool
+	}{
+		"zero":             {&route.Network{}, true},
+		"copy":             {(&route.Network{}).With(nil), true},
+		"copy of a copy":   {(&route.Network{}).With(nil).With(func(n *route.Network) { n.PingInterval = time.Second }), true},
+		"wrapped":          {(&route.Network{}).With(wrap), false},
+		"copy of wrapped":  {(&route.Network{}).With(wrap).With(nil), false},
+		"wrapped and back": {(&route.Network{}).With(wrap).With(func(n *route.Network) { n.DialContext = nil }), true},
+	} {
+		if err := tc.n.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := tc.n.OwnDialer(); got != tc.want {
+			t.Errorf("%s: OwnDialer is %v", name, got)
+		}
+	}
+}
+
+// A Network may be copied while the first call uses it.
+func TestWithBesideTheFirstUse(t *testing.T) {
+	for range 100 {
+		n := &route.Network{}
+		var wg sync.WaitGroup
+		wg.Go(func() { n.Validate() })
+		wg.Go(func() { n.With(nil) })
+		wg.Wait()
 	}
 }

@@ -56,9 +56,6 @@ func NewSelector(a Address, d *Database, call event.Call, listener event.Listene
 // LeaveOut lets the Selector yield every route but r, which has been tried.
 func (s *Selector) LeaveOut(r *Route) { s.tried = r }
 
-// Address is the address that the routes lead to.
-func (s *Selector) Address() Address { return s.address }
-
 // HasNext reports whether Next may have another selection.
 func (s *Selector) HasNext() bool {
 	return !s.asked || len(s.proxies) > 0 || len(s.postponed) > 0
@@ -117,10 +114,20 @@ func (s *Selector) Next(ctx context.Context) (*Selection, error) {
 	return last, nil
 }
 
+// errPanicked is what a step ends with in which the application's code panics.
+var errPanicked = errors.New("the proxy selector or a listener panicked")
+
 func (s *Selector) selectProxies(ctx context.Context) error {
 	u := &url.URL{Scheme: s.address.Scheme, Host: s.address.HostPort(), Path: "/"}
+	returned := false
+	defer func() {
+		if !returned {
+			s.listener.ProxySelectEnd(s.call, u, nil, errPanicked)
+		}
+	}()
 	s.listener.ProxySelectStart(s.call, u)
 	proxies, err := s.address.Network.ProxySelector.Select(ctx, u)
+	returned = true
 	if err == nil && len(proxies) == 0 {
 		proxies = []proxy.Proxy{{}}
 	}
@@ -159,9 +166,7 @@ func (s *Selector) routesThrough(ctx context.Context, w way) ([]Route, error) {
 	if resolvesNames(p) {
 		return []Route{{Address: s.address, Proxy: p, Shown: w.shown, SocketHost: host, SocketPort: port}}, nil
 	}
-	s.listener.DNSStart(s.call, host)
-	addrs, err := s.address.Network.Lookup(ctx, host)
-	s.listener.DNSEnd(s.call, host, addrs, err)
+	addrs, err := s.lookup(ctx, host)
 	if err != nil {
 		return nil, &Error{Step: event.StepDNS, Host: host, Proxy: w.shown, Err: err}
 	}
@@ -170,6 +175,14 @@ func (s *Selector) routesThrough(ctx context.Context, w way) ([]Route, error) {
 		routes[i] = Route{Address: s.address, Proxy: p, Shown: w.shown, SocketHost: addr.String(), SocketPort: port}
 	}
 	return routes, nil
+}
+
+func (s *Selector) lookup(ctx context.Context, host string) (addrs []netip.Addr, err error) {
+	err = errPanicked
+	defer func() { s.listener.DNSEnd(s.call, host, addrs, err) }()
+	s.listener.DNSStart(s.call, host)
+	addrs, err = s.address.Network.Lookup(ctx, host)
+	return addrs, err
 }
 
 // resolvesNames reports whether p is a SOCKS proxy that is given the origin's

@@ -68,7 +68,7 @@ func TestExitCodes(t *testing.T) {
 		want int
 		text string // in the error
 	}{
-		{"malformed", []string{"http://user:secret@a b/"}, exitURL, "malformed URL: "},
+		{"malformed", []string{"http://user:secret@a b/"}, exitURL, `the URL "...@a b/" can't be parsed`},
 		{"no host", []string{"http:///path"}, exitURL, "malformed URL: it has no host"},
 		{"empty", []string{""}, exitURL, "malformed URL: it has no host"},
 		{"scheme", []string{"ftp://example.test/"}, exitOther, `the scheme "ftp" is not supported`},
@@ -91,7 +91,7 @@ func TestExitCodes(t *testing.T) {
 		{"no file to write", []string{"-o", filepath.Join(folder, "missing", "file"), plain.URL}, exitWriteError, "missing"},
 		{"no CA file", []string{"--cacert", filepath.Join(folder, "missing"), plain.URL}, exitCAFile, "missing"},
 		{"a CA file without one", []string{"--cacert", file(t, "ca.pem", "no"), plain.URL}, exitCAFile, "no certificate"},
-		{"an invalid method", []string{"-X", "B AD", plain.URL}, exitOther, "method"},
+		{"an invalid method", []string{"-X", "B AD", plain.URL}, exitOther, plain.URL + `: invalid method "B AD"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -30,6 +30,9 @@ func usagef(format string, args ...any) error {
 // PUT), and everything after "--" a URL. A long option's value may also be
 // attached by "=".
 func parse(args []string) (*options, error) {
+	if len(args) > 0 && args[0] == "demo" {
+		return nil, usagef("demo stands alone; a host of that name is http://demo")
+	}
 	p := parser{options: defaultOptions(), rest: args}
 	for len(p.rest) > 0 {
 		arg := p.take()

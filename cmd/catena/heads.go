@@ -60,8 +60,8 @@ func (c *command) showWire(ch chain.Chain) (*http.Response, error) {
 		proto = "HTTP/2.0"
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "* %s\n", connectionText(conn))
-	fmt.Fprintf(&b, "> %s %s %s\n", req.Method, ch.Call().RedactedURL(req.URL), protoText(proto))
+	fmt.Fprintf(&b, "* %s\n", c.connectionText(conn))
+	fmt.Fprintf(&b, "> %s %s %s\n", req.Method, target(ch), protoText(proto))
 	host := req.Host
 	if host == "" {
 		host = req.URL.Host
@@ -83,6 +83,21 @@ func (c *command) showWire(ch chain.Chain) (*http.Response, error) {
 	return resp, nil
 }
 
+// target is the request target as it stands on the wire, with secrets masked: the
+// URL as a whole for a plain HTTP proxy, its path and query for everybody else.
+func target(ch chain.Chain) string {
+	u, conn := *ch.Request().URL, ch.Connection()
+	u.User, u.Fragment, u.RawFragment = nil, "", ""
+	if u.Path == "" && u.Opaque == "" {
+		u.Path = "/"
+	}
+	forwarded := !conn.Proxy().IsDirect() && u.Scheme == "http" && conn.Protocol() == "http/1.1"
+	if u.Opaque == "" && !forwarded {
+		u.Scheme, u.Host = "", ""
+	}
+	return ch.Call().RedactedURL(&u)
+}
+
 // printable is a peer's text without what a terminal would take for a command.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
@@ -102,11 +117,20 @@ func printableHeader(h http.Header) http.Header {
 	return h
 }
 
-// connectionText describes a connection in a line.
-func connectionText(conn event.Connection) string {
+// connectionText describes a connection in a line, and says whether it was there
+// before.
+func (c *command) connectionText(conn event.Connection) string {
 	text := fmt.Sprintf("connection %d to %v", conn.ID(), conn.RemoteAddr())
 	if p := conn.Proxy(); !p.IsDirect() {
 		text += ", proxy " + p.String()
 	}
-	return text + ", " + conn.Protocol()
+	text += ", " + conn.Protocol()
+	if c.shown[conn.ID()] {
+		return text + ", reused"
+	}
+	if c.shown == nil {
+		c.shown = map[uint64]bool{}
+	}
+	c.shown[conn.ID()] = true
+	return text
 }

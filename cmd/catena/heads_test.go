@@ -28,7 +28,7 @@ func TestVerbose(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	const want = `* connection 1 to HOST, http/1.1
-> GET http://user:xxxxx@HOST/a?access_token=MASK HTTP/1.1
+> GET /a?access_token=MASK HTTP/1.1
 > Host: HOST
 > Accept: */*
 > Authorization: MASK
@@ -42,8 +42,8 @@ func TestVerbose(t *testing.T) {
 < Location: /b?token=MASK
 < Set-Cookie: MASK
 <
-* connection 1 to HOST, http/1.1
-> GET http://user:xxxxx@HOST/b?token=MASK HTTP/1.1
+* connection 1 to HOST, http/1.1, reused
+> GET /b?token=MASK HTTP/1.1
 > Host: HOST
 > Accept: */*
 > Authorization: MASK
@@ -61,6 +61,32 @@ func TestVerbose(t *testing.T) {
 	shown = regexp.MustCompile(`connection \d+`).ReplaceAllString(shown, "connection 1")
 	if diff := cmp.Diff(want, shown); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestVerboseTarget: the request target is the wire's.
+func TestVerboseTarget(t *testing.T) {
+	seen := make(chan string, 1)
+	s := serve(t, func(_ http.ResponseWriter, r *http.Request) { seen <- r.RequestURI })
+	host := strings.TrimPrefix(s.URL, "http://")
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no path":     {[]string{s.URL}, "/"},
+		"path alone":  {[]string{s.URL + "/a%2fb?c=d#e"}, "/a%2fb?c=d"},
+		"two slashes": {[]string{s.URL + "//a"}, "//a"},
+		"by a proxy":  {[]string{"-x", host, "http://user:secret@origin.test?c=d"}, "http://origin.test/?c=d"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := catenaRun(t, "", append([]string{"-v"}, tc.args...)...)
+			if got.code != 0 {
+				t.Fatalf("%+v", got)
+			}
+			if wire := <-seen; wire != tc.want || !strings.Contains(got.stderr, "> GET "+wire+" HTTP/1.1\n") {
+				t.Errorf("the wire had %q, want %q; shown:\n%s", wire, tc.want, got.stderr)
+			}
+		})
 	}
 }
 
@@ -89,7 +115,7 @@ func TestVerboseHTTP2(t *testing.T) {
 	if got.code != 0 || got.stdout != head+"body" {
 		t.Errorf("exit code %d, output %q; want %q", got.code, got.stdout, head+"body")
 	}
-	for _, want := range []string{", h2\n", "> GET " + s.URL, " HTTP/2\n", "\n> accept: */*\n", "\n< HTTP/2 200", "\n< x-a: b\n"} {
+	for _, want := range []string{", h2\n", "> GET / HTTP/2\n", "\n> accept: */*\n", "\n< HTTP/2 200", "\n< x-a: b\n"} {
 		if !strings.Contains(got.stderr, want) {
 			t.Errorf("%q is not shown in\n%s", want, got.stderr)
 		}

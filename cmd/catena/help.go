@@ -14,6 +14,7 @@ func writeHelp(w io.Writer) {
 
   catena [options] URL...
   catena demo               a tour of the library on servers of its own
+  catena help               this page
 
 Redirects are followed unless --no-follow says otherwise. Times are in seconds, or have a unit.
 Several URLs share connections. A switch --NAME is turned off by --no-NAME.

@@ -3,6 +3,7 @@
 //
 //	catena [options] URL...
 //	catena demo
+//	catena help
 //
 // Exit codes are curl's where curl has one. `catena --help` lists all options.
 package main

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+
+	"github.com/catena-http/catena/internal/redact"
 )
 
 // newRequest makes the request for one URL.
@@ -36,10 +38,11 @@ func (c *command) newRequest(ctx context.Context, raw string) (*http.Request, er
 	if c.options.method != "" {
 		method = c.options.method
 	}
-	req, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, fail(exitOther, err)
 	}
+	req.Method = method // an invalid one is the client's to refuse
 	c.addHeaders(req)
 	if body == nil {
 		return req, nil
@@ -52,18 +55,14 @@ func (c *command) newRequest(ctx context.Context, raw string) (*http.Request, er
 }
 
 // parseURL reads a URL as a user types it: http is the scheme where none is.
-// Its errors do not show the URL, which may have a password in it.
+// Its errors show of the URL what can't be a password.
 func parseURL(raw string) (*url.URL, error) {
 	if !strings.Contains(raw, "://") {
 		raw = "http://" + raw
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		var ue *url.Error
-		if errors.As(err, &ue) {
-			err = ue.Err
-		}
-		return nil, fail(exitURL, fmt.Errorf("malformed URL: %w", err))
+		return nil, fail(exitURL, redact.Unparsable("the URL", raw, err))
 	}
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":

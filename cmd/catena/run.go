@@ -13,7 +13,8 @@ import (
 type command struct {
 	options *options
 	client  *catena.Client
-	input   []byte // what was read of stdin; nil: nothing yet
+	input   []byte          // what was read of stdin; nil: nothing yet
+	shown   map[uint64]bool // the connections that -v has shown, by ID
 
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -21,7 +22,11 @@ type command struct {
 
 // run is the command; it returns the exit code. ctx's end interrupts it.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if len(args) == 1 && args[0] == "demo" {
+	switch {
+	case len(args) > 0 && args[0] == "help":
+		writeHelp(stdout)
+		return 0
+	case len(args) == 1 && args[0] == "demo":
 		return demo(ctx, stdout, stderr)
 	}
 	o, err := parse(args)

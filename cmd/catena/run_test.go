@@ -230,3 +230,24 @@ func TestProxy(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestWords: "help" and "demo" are no hosts.
+func TestWords(t *testing.T) {
+	alone := func(args ...string) result {
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), args, strings.NewReader(""), &stdout, &stderr)
+		return result{code, stdout.String(), stderr.String()}
+	}
+	help := alone("--help")
+	for _, args := range [][]string{{"help"}, {"help", "demo"}} {
+		if got := alone(args...); got != help || got.code != 0 {
+			t.Errorf("%v: %+v, want the help", args, got)
+		}
+	}
+	for _, args := range [][]string{{"demo", "extra"}, {"demo", "-v"}} {
+		got := alone(args...)
+		if got.code != exitUsage || got.stdout != "" || !strings.Contains(got.stderr, "demo stands alone") {
+			t.Errorf("%v: %+v, want a usage error", args, got)
+		}
+	}
+}

@@ -197,9 +197,6 @@ func (b *body) fail(err error) {
 	b.c, b.err = nil, err
 }
 
-// abandon is fail for a body that its Conn lets go of.
-func (b *body) abandon(err error) { b.fail(err) }
-
 // takeTrailer puts the fields of a trailer section where the caller finds them.
 // Those that would change the framing after the fact are dropped (RFC 9110
 // 6.5.1).

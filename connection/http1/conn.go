@@ -115,7 +115,7 @@ func (c *Conn) Begin(x wire.Exchange) {
 // deadline that passes: the next exchange moves it when it is due.
 func (c *Conn) End() {
 	if c.body != nil {
-		c.body.abandon(errBodyAbandoned)
+		c.body.fail(errBodyAbandoned)
 	}
 	if !c.Reusable() {
 		c.spoiled = true

@@ -6,9 +6,10 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/catena-http/catena/internal/wire"
 )
 
 // stackFields is the number of header fields that are sorted without an
@@ -176,7 +177,7 @@ func wireHost(host string) (string, error) {
 	if host == "" {
 		return "", errors.New("the request has no host")
 	}
-	ascii, err := httpguts.PunycodeHostPort(withoutZone(host))
+	ascii, err := httpguts.PunycodeHostPort(wire.WithoutZone(host))
 	if err != nil {
 		return "", fmt.Errorf("the request's host %q is not a name: %w", host, err)
 	}
@@ -184,21 +185,6 @@ func wireHost(host string) (string, error) {
 		return "", fmt.Errorf("invalid character in the request's host %q", host)
 	}
 	return ascii, nil
-}
-
-func withoutZone(host string) string {
-	if !strings.HasPrefix(host, "[") {
-		return host
-	}
-	end := strings.LastIndexByte(host, ']')
-	if end < 0 {
-		return host
-	}
-	zone := strings.IndexByte(host[:end], '%')
-	if zone < 0 {
-		return host
-	}
-	return host[:zone] + host[end:]
 }
 
 // checkHead refuses what would change the meaning of the bytes around it. The
