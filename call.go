@@ -285,7 +285,9 @@ func (c *Call) succeed(resp *http.Response) *http.Response {
 	if !c.allocation.Uploading() {
 		c.closeBody()
 	}
-	if resp.StatusCode == http.StatusSwitchingProtocols {
+	// A 101 may be another client's, which an interceptor asked.
+	switched := resp.StatusCode == http.StatusSwitchingProtocols || c.allocation.Upgraded()
+	if switched {
 		c.life.StopTimeout()
 	}
 	if c.plain {
@@ -303,7 +305,7 @@ func (c *Call) succeed(resp *http.Response) *http.Response {
 			c.allocation.Drop()
 		}
 	default:
-		c.outer = &callBody{call: c, body: resp.Body, switched: resp.StatusCode == http.StatusSwitchingProtocols}
+		c.outer = &callBody{call: c, body: resp.Body, switched: switched}
 		resp.Body = c.outer.public()
 	}
 	open := c.allocation.Open()

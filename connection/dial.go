@@ -243,17 +243,17 @@ func (d *dialer) speak() error {
 	} else if network.PriorKnowledge() {
 		c.protocol = route.H2C
 	}
+	stream := c.through
+	if !secure {
+		stream = c.socket.stream()
+	}
 	if c.protocol == route.HTTP1 {
-		stream := c.through
-		if !secure {
-			stream = c.socket.stream()
-		}
 		c.http1 = http1.NewConn(stream, secure)
 		return nil
 	}
 	d.step = event.StepConnect
 	var err error
-	c.http2, err = http2.NewConn(c.through, http2.Options{
+	c.http2, err = http2.NewConn(stream, http2.Options{
 		Secure:          secure,
 		PingInterval:    network.PingInterval,
 		SettingsTimeout: orNone(d.terms.ConnectTimeout),

@@ -240,8 +240,8 @@ func (x *Exchange) opened(resp *http.Response) {
 	x.receivedAt = time.Now()
 	x.hear()
 	resp.Request, resp.TLS = x.request, x.conn.state
-	if resp.StatusCode == http.StatusSwitchingProtocols {
-		x.body = x.codec.Upgrade()
+	if up := x.upgraded(resp); up != nil {
+		x.body = up
 		x.out = &upgradedBody{x}
 		resp.Body = x.out
 		x.listener().ResponseHeadersEnd(x.call(), resp)
@@ -263,6 +263,15 @@ func (x *Exchange) opened(resp *http.Response) {
 		x.listener().ResponseBodyEnd(x.call(), 0)
 		x.partDone()
 	}
+}
+
+// upgraded is the stream that resp has opened: after a 101 the connection, after
+// an extended CONNECT on HTTP/2 (RFC 8441) a stream of it. nil: none.
+func (x *Exchange) upgraded(resp *http.Response) io.ReadWriteCloser {
+	if resp.StatusCode == http.StatusSwitchingProtocols || x.conn.multiplexed() && resp.StatusCode/100 == 2 {
+		return x.codec.Upgrade()
+	}
+	return nil
 }
 
 // partDone ends one of what keeps the exchange open; the last one finishes it.

@@ -206,8 +206,9 @@ func (b *responseBody) Close() error {
 	}
 }
 
-// upgradedBody is the connection after a 101, read and written by two goroutines
-// at most. What is left to do at Close is to give the connection up.
+// upgradedBody is the connection after a 101, or a stream of HTTP/2 after an
+// extended CONNECT, read and written by two goroutines at most. What is left to do
+// at Close is to give the connection up, or the stream alone.
 type upgradedBody struct{ x *Exchange }
 
 var _ io.ReadWriteCloser = (*upgradedBody)(nil)
@@ -244,7 +245,9 @@ func (b *upgradedBody) Close() error {
 		return nil
 	}
 	defer x.partDone()
-	defer x.conn.retire(event.ReasonUpgraded)
+	if !x.conn.multiplexed() {
+		defer x.conn.retire(event.ReasonUpgraded)
+	}
 	err := x.body.Close()
 	x.bodyBegins()
 	x.listener().ResponseBodyEnd(x.call(), x.received.Load())

@@ -97,6 +97,16 @@ func (a *StreamAllocation) Owns(body io.ReadCloser) bool {
 	return a.exchange != nil && body != http.NoBody && a.exchange.out == body
 }
 
+// Upgraded reports whether the response under way has opened a stream of bytes
+// both ways, which its Close alone ends.
+func (a *StreamAllocation) Upgraded() bool {
+	if a.exchange == nil {
+		return false
+	}
+	_, upgraded := a.exchange.out.(*upgradedBody)
+	return upgraded
+}
+
 // CloseBody ends the response's body, if nobody has.
 func (a *StreamAllocation) CloseBody() {
 	if a.exchange != nil && a.exchange.out != nil {
