@@ -9,10 +9,6 @@ import (
 	"github.com/catena-http/catena/bench/internal/workload"
 )
 
-// ownMultiplexer switches the rows that only hold on Catena's own HTTP/2: until
-// it is the engine they are reported in full runs and not enforced in short ones.
-const ownMultiplexer = false
-
 // slack is how far under its target a figure may fall in the short run, where
 // machines are noisy and rounds few.
 const slack = 0.15
@@ -96,7 +92,6 @@ func (t Target) holds(got, want float64) bool {
 
 // Targets are all of them.
 func Targets() []Target {
-	const noH2 = !ownMultiplexer
 	get := func(proto string, callers int) Cell { return Cell{workload.Get, proto, callers} }
 	down := func(proto string) Cell { return Cell{workload.Download, proto, 1} }
 	up := func(proto string) Cell { return Cell{workload.Upload, proto, 1} }
@@ -110,22 +105,22 @@ func Targets() []Target {
 		{Cell: get(client.H1, 1), Metric: Allocs, Want: 12},
 		{Cell: Cell{Chain, client.H1, 64}, Client: "catena+10+listen", Metric: Rate, Against: Us, Want: 0.9},
 
-		{Cell: get(client.H2TLS, 64), Metric: Rate, Against: "nethttp", Want: 1.5, Off: noH2},
-		{Cell: get(client.H2TLS, 64), Metric: Rate, Against: "h2load", Want: 0.95, Off: noH2},
+		{Cell: get(client.H2TLS, 64), Metric: Rate, Against: "nethttp", Want: 1.5},
+		{Cell: get(client.H2TLS, 64), Metric: Rate, Against: "h2load", Want: 0.95},
 
 		{Cell: down(client.H1), Metric: Rate, Against: "curl", Want: 1.0},
 		{Cell: up(client.H1), Metric: Rate, Against: "curl", Want: 1.0},
-		{Cell: down(client.H2C), Metric: Rate, Against: "nethttp", Want: 2.5, Off: noH2},
-		{Cell: down(client.H2C), Metric: Rate, Against: "curl", Want: 0.95, Off: noH2},
-		{Cell: down(client.H2TLS), Metric: Rate, Against: "nethttp", Want: 1.2, Off: noH2},
-		{Cell: down(client.H2TLS), Metric: Rate, Against: "curl", Want: 0.95, Off: noH2},
-		{Cell: up(client.H2C), Metric: Rate, Against: "nethttp", Want: 1.3, Off: noH2},
-		{Cell: up(client.H2TLS), Metric: Rate, Against: "nethttp", Want: 1.3, Off: noH2},
+		{Cell: down(client.H2C), Metric: Rate, Against: "nethttp", Want: 2.5},
+		{Cell: down(client.H2C), Metric: Rate, Against: "curl", Want: 0.95},
+		{Cell: down(client.H2TLS), Metric: Rate, Against: "nethttp", Want: 1.2},
+		{Cell: down(client.H2TLS), Metric: Rate, Against: "curl", Want: 0.95},
+		{Cell: up(client.H2C), Metric: Rate, Against: "nethttp", Want: 1.3},
+		{Cell: up(client.H2TLS), Metric: Rate, Against: "nethttp", Want: 1.3},
 
 		{Cell: Cell{workload.Connect, client.H1TLS, 16}, Metric: Rate, Against: "nethttp", Want: 1.0},
 		{Cell: Cell{workload.Reconnect, client.H1TLS, 16}, Metric: Rate, Against: "nethttp", Want: 1.0},
 
 		{Cell: Cell{workload.Idle, client.H1, 1}, Metric: Memory, Want: 1536},
-		{Cell: Cell{workload.Idle, client.H2C, 1}, Metric: Memory, Against: "clientconn", Want: 0.5, Off: noH2},
+		{Cell: Cell{workload.Idle, client.H2C, 1}, Metric: Memory, Against: "clientconn", Want: 0.5},
 	}
 }
