@@ -17,8 +17,8 @@ import (
 const engineLinks = 3
 
 // inlineLinks is how many links a call's own memory has room for: the engine's
-// four and a few of the application's.
-const inlineLinks = 8
+// four. What the application adds is one allocation, whatever its number.
+const inlineLinks = engineLinks + 1
 
 // Run is one call's way through its interceptors: what its links share. It is an
 // engine part without a promise to users. Used by the call's goroutine.
@@ -59,6 +59,9 @@ func (r *Run) link(i int) *RealInterceptorChain {
 func (r *Run) network(i int) bool {
 	return i >= r.Application+engineLinks && i < len(r.Interceptors)-1
 }
+
+// HasNetwork reports whether there are network interceptors.
+func (r *Run) HasNetwork() bool { return r.network(len(r.Interceptors) - 2) }
 
 // application reports whether link i is an application interceptor.
 func (r *Run) application(i int) bool { return i >= 0 && i < r.Application }

@@ -22,7 +22,11 @@ func (x *Exchange) whyNotReusable() event.Reason {
 
 // asksForClose reports whether req wants its connection closed behind it.
 func asksForClose(req *http.Request) bool {
-	return req.Close || httpguts.HeaderValuesContainsToken(req.Header["Connection"], "close")
+	options := req.Header["Connection"]
+	if len(options) == 0 || len(options) == 1 && options[0] == "Keep-Alive" {
+		return req.Close // the Bridge's own
+	}
+	return req.Close || httpguts.HeaderValuesContainsToken(options, "close")
 }
 
 var errAbandoned = errors.New("the exchange was given up")

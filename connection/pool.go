@@ -106,8 +106,9 @@ func (p *Pool) at(a route.Address) *addressPool {
 
 // take hands out a pooled connection to a, or nil. The caller holds it.
 func (p *Pool) take(a route.Address) *RealConnection {
+	now := time.Now()
 	p.mu.Lock()
-	c, dropped := p.takeLocked(a)
+	c, dropped := p.takeLocked(a, now)
 	p.mu.Unlock()
 	closeAll(dropped)
 	return c
@@ -115,7 +116,7 @@ func (p *Pool) take(a route.Address) *RealConnection {
 
 // takeLocked also drops connections that turn out to be too old: the timer may
 // be late.
-func (p *Pool) takeLocked(a route.Address) (taken *RealConnection, dropped []drop) {
+func (p *Pool) takeLocked(a route.Address, now time.Time) (taken *RealConnection, dropped []drop) {
 	ap := p.addresses[a]
 	if ap == nil {
 		return nil, nil
@@ -125,7 +126,7 @@ func (p *Pool) takeLocked(a route.Address) (taken *RealConnection, dropped []dro
 	}
 	for len(ap.idle) > 0 {
 		c := ap.idle[len(ap.idle)-1]
-		if time.Now().Before(c.expires) {
+		if now.Before(c.expires) {
 			p.hold(c)
 			p.stats.Reused++
 			return c, dropped
@@ -251,6 +252,7 @@ func (p *Pool) add(c *RealConnection) (use *RealConnection, grants []grant) {
 // waiting call, or returned for the caller to close, with the reason; so are
 // those that have to make room for it.
 func (p *Pool) release(c *RealConnection) (dropped []drop, grants []grant) {
+	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.holders--
@@ -272,14 +274,14 @@ func (p *Pool) release(c *RealConnection) (dropped []drop, grants []grant) {
 		p.stats.Reused++
 		return nil, []grant{{w, c}}
 	default:
-		dropped = p.keep(ap, c)
+		dropped = p.keep(ap, c, now)
 	}
 	return dropped, p.serve(ap)
 }
 
 // keep puts a connection that nobody holds on the idle lists and enforces the
 // limits. Called with mu held.
-func (p *Pool) keep(ap *addressPool, c *RealConnection) (dropped []drop) {
+func (p *Pool) keep(ap *addressPool, c *RealConnection, now time.Time) (dropped []drop) {
 	life := p.keepAlive
 	if c.idleFor > 0 {
 		life = min(life, c.idleFor-keepAliveMargin)
@@ -292,7 +294,7 @@ func (p *Pool) keep(ap *addressPool, c *RealConnection) (dropped []drop) {
 		p.remove(c)
 		return []drop{{conn: c, why: event.ReasonIdleLimit}}
 	}
-	c.expires = time.Now().Add(life)
+	c.expires = now.Add(life)
 	p.idle.add(c)
 	if !c.multiplexed() {
 		ap.idle = append(ap.idle, c)

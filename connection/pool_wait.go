@@ -2,6 +2,7 @@ package connection
 
 import (
 	"context"
+	"time"
 
 	"github.com/catena-http/catena/internal/lifetime"
 	"github.com/catena-http/catena/route"
@@ -103,7 +104,7 @@ func (p *Pool) mayOpen(ctx context.Context, a route.Address) (*RealConnection, e
 	}
 	// What is pooled was looked through before, without success; but since then
 	// a connection may have come back.
-	if c, dropped := p.takeLocked(a); c != nil || len(dropped) > 0 {
+	if c, dropped := p.takeLocked(a, time.Now()); c != nil || len(dropped) > 0 {
 		p.mu.Unlock()
 		closeAll(dropped)
 		if c != nil {

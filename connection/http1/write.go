@@ -123,11 +123,11 @@ func (c *Conn) writeWithin(p []byte, timeout time.Duration) error {
 // writeWatching lets a peer take its time over a large write, as long as it takes
 // something within each write timeout: it looks at the progress many times a
 // timeout. Not knowing when between two looks something went costs up to
-// four looks in all, a sixteenth of the timeout.
+// five looks in all, a twelfth of the timeout.
 func (c *Conn) writeWatching(p []byte) error {
 	timeout := c.x.WriteTimeout
 	look := min(timeout/64, time.Second/4)
-	progress := time.Now()
+	var progress time.Time // when something went last; not asked for before it matters
 	for {
 		if err := c.armWrite(look, look); err != nil {
 			return err
@@ -140,6 +140,8 @@ func (c *Conn) writeWatching(p []byte) error {
 		switch now := time.Now(); {
 		case n > 0:
 			progress = now
+		case progress.IsZero():
+			progress = now.Add(-look) // the deadline was no nearer when it was set
 		case now.Sub(progress) >= timeout:
 			return err
 		}
