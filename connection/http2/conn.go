@@ -221,8 +221,9 @@ func (c *Conn) admit(s *Stream) error {
 		}
 		c.reserved = max(c.reserved-1, 0)
 		c.open++
-		s.r = c.waiterLocked()
+		r := c.waiterLocked()
 		c.mu.Unlock()
+		s.admit(r)
 		return nil
 	}
 }

@@ -35,10 +35,6 @@ func (s *Stream) WriteRequestHeaders(req *http.Request, bodySize int64) error {
 	if err := s.c.admit(s); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.admitted = true
-	s.sent = !s.open
-	s.mu.Unlock()
 	return s.c.out.openStream(s, &out)
 }
 

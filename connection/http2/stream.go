@@ -115,6 +115,16 @@ func (s *Stream) Written() bool {
 	return batch > 0 && s.c.out.begun.Load() >= batch
 }
 
+// admit notes that s has a slot, and where its reader waits. Whoever ends s from
+// another goroutine looks there.
+func (s *Stream) admit(r *waiter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.r = r
+	s.admitted = true
+	s.sent = !s.open
+}
+
 // Cancel ends the exchange from any goroutine, any number of times: the stream
 // is reset with CANCEL and every wait for it returns.
 func (s *Stream) Cancel() { s.fail(errCanceled) }
