@@ -197,7 +197,6 @@ func TestBodyIsNeverNil(t *testing.T) {
 	}
 }
 
-// With changes a copy, for the links below alone.
 // An interceptor's own answer is a response like others; one that has a Request
 // stays as it is.
 func TestOwnAnswerIsCompleted(t *testing.T) {
@@ -236,6 +235,7 @@ func TestOwnAnswerIsCompleted(t *testing.T) {
 	}
 }
 
+// With changes a copy, for the links below alone.
 func TestWith(t *testing.T) {
 	var seen []time.Duration
 	look := chain.InterceptorFunc(func(c chain.Chain) (*http.Response, error) {

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/catena-http/catena/internal/wire"
 )
 
 // A message is what goes on the wire of a request. It shares the request's
@@ -58,11 +60,7 @@ func authority(req *http.Request) (string, error) {
 	if host == "" {
 		host = req.URL.Host
 	}
-	if zone := strings.IndexByte(host, '%'); zone >= 0 && strings.HasPrefix(host, "[") {
-		if end := strings.IndexByte(host, ']'); end > zone {
-			host = host[:zone] + host[end:]
-		}
-	}
+	host = wire.WithoutZone(host)
 	ascii, err := httpguts.PunycodeHostPort(host)
 	if err != nil {
 		return "", fmt.Errorf("host %q can not be sent: %w", host, err)
