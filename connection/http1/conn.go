@@ -46,6 +46,7 @@ type Conn struct {
 	remaining   int64  // bytes the request body still lacks
 	chunked     bool   // of the request
 	head        bool   // the method is HEAD
+	tunnel      bool   // the method is CONNECT, so a 2xx ends HTTP on the connection
 	wantUpgrade bool   // the request asks for a protocol, so a 101 answers it
 	closeAsked  bool   // the request says Connection: close
 	probe       [1]byte
@@ -55,7 +56,7 @@ type Conn struct {
 	body      *body // unfinished, or nil
 	complete  bool  // the final response has been read to its end
 	spoiled   bool  // no other exchange may follow, whatever comes
-	switched  bool  // a 101 was read
+	switched  bool  // a 101 was read, or the answer that opens a tunnel
 	keepAlive time.Duration
 
 	written atomic.Bool
@@ -97,7 +98,7 @@ func (c *Conn) Begin(x wire.Exchange) {
 	c.x = x
 	c.writeErr = nil
 	c.remaining, c.chunked = 0, false
-	c.head, c.wantUpgrade, c.closeAsked = false, false, false
+	c.head, c.tunnel, c.wantUpgrade, c.closeAsked = false, false, false, false
 	c.complete = false
 	c.keepAlive = 0
 	c.written.Store(false)

@@ -13,6 +13,8 @@ import (
 // response says about the connection (9.3), and gives it its body:
 //
 //   - an interim response has none; the final one is still to come;
+//   - a 2xx to CONNECT has none: what follows is the tunnel's, and a length or
+//     a transfer coding in it means nothing (RFC 9110 9.3.6);
 //   - the answer to HEAD, 204 and 304 have none, whatever they announce;
 //   - a transfer coding has to be chunked and nothing else; it wins over a
 //     Content-Length, and then the connection is not used again;
@@ -21,6 +23,11 @@ import (
 func (c *Conn) frame(m *message) error {
 	r := &m.response
 	r.Body = http.NoBody
+	if c.tunnel && r.StatusCode/100 == 2 {
+		c.switched = true
+		c.responseDone()
+		return nil
+	}
 	r.Close = takeClose(r)
 	chunked, err := takeCoding(r)
 	if err != nil {

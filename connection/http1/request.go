@@ -45,7 +45,7 @@ func (c *Conn) WriteRequestHeaders(req *http.Request, bodySize int64) error {
 
 	c.takeOut()
 	c.setRequest(requestOpen)
-	c.head = method == http.MethodHead
+	c.head, c.tunnel = method == http.MethodHead, method == http.MethodConnect
 	c.chunked, c.remaining = bodySize < 0, max(bodySize, 0)
 
 	c.putString(method)

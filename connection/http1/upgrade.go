@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Upgrade takes the connection out of HTTP after a 101 (RFC 9110 7.8) and returns
-// it raw: what the server has sent after the head comes first, deadlines are
-// cleared, and so is every bound of the exchange. The result is a net.Conn with
-// the connection's addresses and deadlines, and has CloseWrite where the
-// connection has it. Reading and writing may go on at the same time. It is called
-// once, before End; the Conn is never reusable.
+// Upgrade takes the connection out of HTTP after a 101 (RFC 9110 7.8) or a 2xx to
+// CONNECT (9.3.6) and returns it raw: what the server has sent after the head
+// comes first, deadlines are cleared, and so is every bound of the exchange. The
+// result is a net.Conn with the connection's addresses and deadlines, and has
+// CloseWrite where the connection has it. Reading and writing may go on at the
+// same time. It is called once, before End; the Conn is never reusable.
 func (c *Conn) Upgrade() io.ReadWriteCloser {
 	c.switched = true
 	c.nc.SetDeadline(time.Time{})
@@ -25,6 +25,10 @@ func (c *Conn) Upgrade() io.ReadWriteCloser {
 	}
 	return raw
 }
+
+// Early is how many bytes that came after the head which ended HTTP were read with
+// it. It is for the time before Upgrade.
+func (c *Conn) Early() int { return c.in.buffered() }
 
 type halfCloser interface{ CloseWrite() error }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"net/http"
+	"net/url"
 	"sync"
 	"testing"
 	"time"
@@ -122,5 +123,54 @@ func TestRefusedUpgrade(t *testing.T) {
 	body, err := io.ReadAll(final(t, c).Body)
 	if string(body) != "no" || err != nil || !c.Reusable() {
 		t.Errorf("body %q, error %v, reusable %v", body, err, c.Reusable())
+	}
+}
+
+// Every 2xx to CONNECT opens the tunnel, whatever it says of its own length (RFC
+// 9110 9.3.6); any other answer is framed as usual.
+func TestConnect(t *testing.T) {
+	for _, tc := range []struct {
+		name, answer string
+		early        int
+		body         string // of an answer that opens no tunnel
+	}{
+		{"bare", "HTTP/1.1 200 OK\r\n\r\n", 0, ""},
+		{"another 2xx", "HTTP/1.1 299 \r\n\r\n", 0, ""},
+		{"HTTP/1.0", "HTTP/1.0 200 Connection established\r\n\r\n", 0, ""},
+		{"length", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", 0, ""},
+		{"nonsense for a length", "HTTP/1.1 200 OK\r\nContent-Length: x, 2\r\n\r\n", 0, ""},
+		{"coding", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", 0, ""},
+		{"coding in HTTP/1.0", "HTTP/1.0 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", 0, ""},
+		{"close", "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", 0, ""},
+		{"early bytes", "HTTP/1.1 200 OK\r\n\r\nearly", 5, ""},
+		{"refusal", "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 4\r\n\r\ndown", 4, "down"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			nc := answering(tc.answer)
+			c := http1.NewConn(nc, false)
+			c.Begin(wire.Exchange{})
+			req := &http.Request{Method: "CONNECT", URL: &url.URL{Opaque: "h:443"}, Host: "h:443"}
+			if err := c.WriteRequestHeaders(req, 0); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.FinishRequest(nil); err != nil {
+				t.Fatal(err)
+			}
+			if want := "CONNECT h:443 HTTP/1.1\r\nHost: h:443\r\n\r\n"; nc.out.String() != want {
+				t.Errorf("sent %q, want %q", nc.out.String(), want)
+			}
+			resp := final(t, c)
+			if n := c.Early(); n != tc.early {
+				t.Errorf("%d early bytes, want %d", n, tc.early)
+			}
+			if body, err := io.ReadAll(resp.Body); string(body) != tc.body || err != nil {
+				t.Errorf("body %q, %v; want %q", body, err, tc.body)
+			}
+			opened := resp.StatusCode/100 == 2
+			if c.Reusable() == opened {
+				t.Errorf("reusable: %v", c.Reusable())
+			}
+			c.End()
+		})
 	}
 }
