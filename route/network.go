@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"reflect"
 	"slices"
 	"sync"
@@ -38,9 +39,18 @@ type Network struct {
 	// ProxySelector chooses the proxies of a URL; nil: proxy.FromEnvironment(),
 	// read when the Network is first used.
 	ProxySelector proxy.Selector
-	// ProxyAuthenticator answers 407 challenges of plain HTTP proxies, for http
-	// URLs (those of a CONNECT not yet); nil: none does.
+	// ProxyAuthenticator answers the 407 challenges of HTTP and HTTPS proxies, to a
+	// CONNECT too; nil: none does.
 	ProxyAuthenticator auth.Authenticator
+	// ProxyConnectHeader is sent with every CONNECT, besides the fields that one
+	// has anyway, of which it may replace User-Agent; nil: nothing. It may not name
+	// fields that are about the connection, the message's length or its Host.
+	ProxyConnectHeader http.Header
+	// ProxyTLSConfig is for HTTPS proxies, and for them alone: TLSConfig,
+	// HostnameVerifier and pins are for origins. nil: TLSConfig's RootCAs, Time and
+	// KeyLogWriter, and otherwise crypto/tls's defaults. ServerName is the proxy's
+	// host where it is empty; NextProtos is always HTTP/1.1.
+	ProxyTLSConfig *tls.Config
 	// TLSConfig is for origins; nil: crypto/tls's defaults. ServerName and
 	// NextProtos are set from the address and Protocols where they are empty.
 	TLSConfig *tls.Config
@@ -56,9 +66,10 @@ type Network struct {
 	// ConnectionListener is told the life of the Network's connections; nil: none.
 	ConnectionListener event.ConnectionListener
 
-	prepare   sync.Once // sets the three fields below, and the defaults
+	prepare   sync.Once // sets the four fields below, and the defaults
 	err       error
 	tls       *tls.Config // TLSConfig completed
+	proxyTLS  *tls.Config // ProxyTLSConfig completed
 	ownDialer bool
 
 	lookups lookups
@@ -77,8 +88,8 @@ func (n *Network) DerivedFrom(other *Network) bool {
 }
 
 // With returns a copy, changed by change, with an identity of its own: calls
-// that use it share no connection with those of n. TLS configurations and
-// slices are copied too. change finds the defaults filled in, so that it can wrap
+// that use it share no connection with those of n. TLS configurations,
+// headers and slices are copied too. change finds the defaults filled in, so that it can wrap
 // them. Make it once and keep it, not one a call.
 func (n *Network) With(change func(*Network)) *Network {
 	n.prepare.Do(n.complete) // which may be under way for a call
@@ -88,6 +99,7 @@ func (n *Network) With(change func(*Network)) *Network {
 		DialContext:        n.DialContext,
 		ProxySelector:      n.ProxySelector,
 		ProxyAuthenticator: n.ProxyAuthenticator,
+		ProxyConnectHeader: n.ProxyConnectHeader.Clone(),
 		HostnameVerifier:   n.HostnameVerifier,
 		Protocols:          slices.Clone(n.Protocols),
 		PingInterval:       n.PingInterval,
@@ -95,6 +107,9 @@ func (n *Network) With(change func(*Network)) *Network {
 	}
 	if n.TLSConfig != nil {
 		c.TLSConfig = n.TLSConfig.Clone()
+	}
+	if n.ProxyTLSConfig != nil {
+		c.ProxyTLSConfig = n.ProxyTLSConfig.Clone()
 	}
 	if change != nil {
 		change(c)
@@ -129,8 +144,11 @@ func (n *Network) complete() {
 	if n.Protocols == nil {
 		n.Protocols = []string{HTTP2, HTTP1}
 	}
-	n.err = errors.Join(checkProtocols(n.Protocols), n.checkTLS(), checkPing(n.PingInterval))
+	n.ProxyConnectHeader = n.ProxyConnectHeader.Clone()
+	n.err = errors.Join(checkProtocols(n.Protocols), n.checkTLS(), checkPing(n.PingInterval),
+		checkConnectHeader(n.ProxyConnectHeader))
 	n.tls = n.completeTLS()
+	n.proxyTLS = n.completeProxyTLS()
 }
 
 var defaultDialer = &net.Dialer{KeepAlive: 30 * time.Second}

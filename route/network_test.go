@@ -31,6 +31,8 @@ func fullNetwork() *route.Network {
 		ProxyAuthenticator: auth.AuthenticatorFunc(func(proxy.Proxy, *http.Response) (*http.Request, error) {
 			return nil, nil
 		}),
+		ProxyConnectHeader: http.Header{"X-Token": {"t"}},
+		ProxyTLSConfig:     &tls.Config{ServerName: "proxy.test"},
 		TLSConfig:          &tls.Config{ServerName: "name.test", NextProtos: []string{"http/1.1"}},
 		HostnameVerifier:   func(string, *tls.ConnectionState) error { return nil },
 		Protocols:          []string{route.HTTP2, route.HTTP1},
@@ -66,7 +68,7 @@ func TestNetworkWithCopiesEveryField(t *testing.T) {
 			if a.Pointer() != b.Pointer() {
 				t.Errorf("%s is another function", field.Name)
 			}
-		case reflect.Slice:
+		case reflect.Slice, reflect.Map:
 			if a.Pointer() == b.Pointer() {
 				t.Errorf("%s shares its memory", field.Name)
 			}
@@ -81,7 +83,7 @@ func TestNetworkWithCopiesEveryField(t *testing.T) {
 			t.Errorf("%s is shared", field.Name)
 		}
 	}
-	if c.TLSConfig.ServerName != "name.test" {
+	if c.TLSConfig.ServerName != "name.test" || c.ProxyTLSConfig.ServerName != "proxy.test" {
 		t.Error("the TLS configuration is not copied")
 	}
 }
@@ -91,9 +93,10 @@ func TestNetworkWithChangesTheCopyAlone(t *testing.T) {
 	c := n.With(func(n *route.Network) {
 		n.Protocols[0] = route.HTTP1
 		n.TLSConfig.ServerName = "other.test"
+		n.ProxyConnectHeader.Set("X-Token", "u")
 		n.PingInterval = time.Minute
 	})
-	if n.Protocols[0] != route.HTTP2 || n.TLSConfig.ServerName != "name.test" || n.PingInterval != time.Second {
+	if n.Protocols[0] != route.HTTP2 || n.TLSConfig.ServerName != "name.test" || n.PingInterval != time.Second || n.ProxyConnectHeader.Get("X-Token") != "t" {
 		t.Error("the original changed")
 	}
 	if c.Protocols[0] != route.HTTP1 || c.TLSConfig.ServerName != "other.test" || c.PingInterval != time.Minute {

@@ -2,28 +2,44 @@ package route
 
 import (
 	"net"
+	"net/url"
 	"strconv"
 
 	"github.com/catena-http/catena/proxy"
 )
 
-// Route is one way to an Address: through Proxy, by a socket to SocketAddr.
+// Route is one way to an Address: through Proxy, by a socket to DialAddr.
 type Route struct {
 	Address Address
 	// Proxy is the proxy on the way; the zero Proxy is direct.
 	Proxy proxy.Proxy
 	// Shown is Proxy without its password, as events and errors carry it.
 	Shown proxy.Proxy
-	// SocketHost is what is dialed: an IP address of the origin or of the proxy.
+	// SocketHost is an IP address of the origin or of the HTTP proxy. Of a route
+	// through a SOCKS proxy it is what that is asked to connect to: an IP address of
+	// the origin, or its name where the proxy resolves it.
 	SocketHost string
 	SocketPort int
+	// SOCKSHost is the IP address of the SOCKS proxy; "" on other ways.
+	SOCKSHost string
 	// Postponed is true where the Database remembered a failure of the route.
 	Postponed bool
 }
 
-// SocketAddr is the "ip:port" that is dialed.
+// SocketAddr is the "ip:port" where the way leads, as events show it: the
+// origin's or the HTTP proxy's, and "host:port" where a SOCKS proxy resolves the
+// origin's name. It is what a SOCKS proxy is asked to connect to.
 func (r *Route) SocketAddr() string {
 	return net.JoinHostPort(r.SocketHost, strconv.Itoa(r.SocketPort))
+}
+
+// DialAddr is the "ip:port" that is dialed: the SOCKS proxy's, otherwise
+// SocketAddr.
+func (r *Route) DialAddr() string {
+	if r.SOCKSHost == "" {
+		return r.SocketAddr()
+	}
+	return net.JoinHostPort(r.SOCKSHost, strconv.Itoa(r.Proxy.EffectivePort()))
 }
 
 // RequiresTunnel reports whether the way leads through an HTTP proxy by CONNECT:
@@ -52,17 +68,24 @@ func (r *Route) String() string {
 	return s
 }
 
-// key tells routes apart in the Database.
+// key tells routes apart in the Database, and so do credentials: a proxy that
+// refused one user may serve the next.
 type key struct {
 	address Address
 	proxy   string
+	user    url.Userinfo
 	socket  string
+	dial    string
 }
 
 func (r *Route) key() key {
 	k := key{address: r.Address, socket: r.SocketAddr()}
-	if !r.Proxy.IsDirect() {
-		k.proxy = r.Proxy.String()
+	if r.Proxy.IsDirect() {
+		return k
+	}
+	k.proxy, k.dial = r.Proxy.String(), r.DialAddr()
+	if r.Proxy.User != nil {
+		k.user = *r.Proxy.User
 	}
 	return k
 }
