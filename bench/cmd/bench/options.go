@@ -84,7 +84,7 @@ func (o *options) complete(works, protos, callers, clients string, mib int64) er
 	return nil
 }
 
-// shorten makes the run fit into two minutes: only enforced cells, a part of the
+// shorten makes the run fit into two minutes: only cells with a target, a part of the
 // time and of the connections.
 func (o *options) shorten() {
 	o.cells = plan.Short()

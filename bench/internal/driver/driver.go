@@ -33,7 +33,7 @@ type Config struct {
 
 	// Clients are those that take part, in every cell that they can; empty: all.
 	Clients []string
-	// OnlyNeeded leaves out who is not needed to judge the enforced targets.
+	// OnlyNeeded leaves out who is not needed to judge the targets.
 	OnlyNeeded bool
 	// Exe is the program that becomes a client with the argument ClientArg and a
 	// server with ServerArg.

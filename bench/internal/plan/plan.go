@@ -96,23 +96,23 @@ func Select(cells []Cell, works, protocols []string, callers []int) []Cell {
 	})
 }
 
-// Short is the cells that have a target that is enforced.
+// Short is the cells that have a target.
 func Short() []Cell {
 	var cells []Cell
 	for _, t := range Targets() {
-		if !t.Off && !slices.Contains(cells, t.Cell) {
+		if !slices.Contains(cells, t.Cell) {
 			cells = append(cells, t.Cell)
 		}
 	}
 	return cells
 }
 
-// Needed are the clients that the cell's enforced targets are about: all that a
+// Needed are the clients that the cell's targets are about: all that a
 // short run has to measure.
 func Needed(cell Cell) []string {
 	names := []string{Us}
 	for _, t := range Targets() {
-		if t.Off || t.Cell != cell {
+		if t.Cell != cell {
 			continue
 		}
 		for _, name := range []string{t.Who(), t.Against} {

@@ -67,9 +67,6 @@ func VerdictTable(verdicts []Verdict) [][]string {
 		case !v.Met(v.Got):
 			said = "missed"
 		}
-		if v.Off {
-			said += " (not enforced)"
-		}
 		table = append(table, []string{v.Cell.String(), figure(v.Target), bound(v.Target), measured, said})
 	}
 	return table
@@ -89,11 +86,11 @@ func bound(t plan.Target) string {
 	return fmt.Sprintf("≤ %g", t.Want)
 }
 
-// Fallen are the verdicts on enforced targets whose figure is under the floor.
+// Fallen are the verdicts on targets whose figure is under the floor.
 func (r *Result) Fallen() []Verdict {
 	var fallen []Verdict
 	for _, v := range r.Judged() {
-		if !v.Off && v.Missing == "" && !v.AboveFloor(v.Got) {
+		if v.Missing == "" && !v.AboveFloor(v.Got) {
 			fallen = append(fallen, v)
 		}
 	}
