@@ -25,7 +25,9 @@ type PoolOptions struct {
 	// negative that none is kept.
 	MaxIdlePerAddress int
 	// MaxPerAddress bounds the open connections of an address, idle, in use and
-	// being opened. A call that finds them all taken waits its turn. 0 or
+	// being opened. A call that finds them all taken waits its turn. On HTTP/2
+	// a connection is taken when the server allows it no further stream: 1 lets
+	// calls wait for a stream instead of opening a second connection. 0 or
 	// negative: no limit.
 	MaxPerAddress int
 	// KeepAlive is how long a connection may be idle: 0 means 5 minutes, negative
