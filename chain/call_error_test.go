@@ -56,7 +56,7 @@ func TestCallErrorSentence(t *testing.T) {
 		},
 		"an unsupported way": {
 			chain.CallError{Err: unsupported, Attempts: []chain.Attempt{{Step: event.StepProxy, Addr: "192.0.2.1:80", Proxy: via, Err: unsupported}}},
-			"GET http://a.test/: not supported by this version: a thing",
+			"GET http://a.test/: the protocols exclude the URL: a thing",
 		},
 		"several, the first decides": {
 			chain.CallError{Err: refused, Attempts: []chain.Attempt{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net/url"
 	"time"
 
@@ -12,6 +13,18 @@ import (
 	"github.com/catena-http/catena/internal/lifetime"
 	"github.com/catena-http/catena/route"
 )
+
+// ErrUnsupportedRoute is what an https URL fails with where the protocols are "h2c"
+// alone: prior knowledge of cleartext HTTP/2 excludes TLS.
+var ErrUnsupportedRoute = errors.New("the protocols exclude the URL")
+
+// supported reports what no route to the address could mend.
+func supported(a route.Address) error {
+	if a.Secure() && a.Network.PriorKnowledge() {
+		return fmt.Errorf("%w: %q is prior knowledge of cleartext HTTP/2, which excludes https", ErrUnsupportedRoute, route.H2C)
+	}
+	return nil
+}
 
 // connect opens a connection by the first route that works. The caller has the
 // pool's leave to open one. The error is the first route's, or the one that
@@ -23,6 +36,10 @@ func (a *StreamAllocation) connect(ctx context.Context, t Terms) (conn *RealConn
 			a.pool.giveUp(a.address)
 		}
 	}()
+	if err := supported(a.address); err != nil {
+		a.record(Attempt{Step: event.StepTLS, Why: event.ReasonUnsupported, Err: err})
+		return nil, false, err
+	}
 	var first error
 	for {
 		r, c, err := a.nextRoute(ctx)
@@ -42,7 +59,7 @@ func (a *StreamAllocation) connect(ctx context.Context, t Terms) (conn *RealConn
 		}
 		switch why := a.attempts[len(a.attempts)-1].Why; {
 		case why == event.ReasonNextRoute:
-		case why == event.ReasonNoMoreRoutes, why == event.ReasonUnsupported:
+		case why == event.ReasonNoMoreRoutes:
 			return nil, false, first
 		default:
 			return nil, false, err
@@ -146,13 +163,17 @@ func (a *StreamAllocation) connectBy(ctx context.Context, r *route.Route, t Term
 	switch {
 	case lifetime.Cause(ctx) != nil:
 		try.Why = event.ReasonCanceled
-	case untrusted(err):
+	case d.foreign:
+		try.Why = event.ReasonNotRecoverable
+	case untrusted(err) && d.step != event.StepProxy:
 		try.Why = event.ReasonCertificate
 	default:
-		if try.Why = event.ReasonUnsupported; !errors.Is(err, ErrUnsupportedRoute) {
+		if untrusted(err) {
+			a.tellSelector(r, err) // there may be another proxy, but this one may be back soon
+		} else {
 			a.blame(r, err)
-			try.Why = event.ReasonNoMoreRoutes
 		}
+		try.Why = event.ReasonNoMoreRoutes
 		if a.hasNext() {
 			try.Retried, try.Why = true, event.ReasonNextRoute
 		}
@@ -164,14 +185,18 @@ func (a *StreamAllocation) connectBy(ctx context.Context, r *route.Route, t Term
 // blame remembers that a route failed, and tells the proxy selector.
 func (a *StreamAllocation) blame(r *route.Route, err error) {
 	a.database.Failed(r)
+	a.tellSelector(r, err)
+}
+
+func (a *StreamAllocation) tellSelector(r *route.Route, err error) {
 	if !r.Proxy.IsDirect() {
 		u := &url.URL{Scheme: r.Address.Scheme, Host: r.Address.HostPort(), Path: "/"}
 		r.Address.Network.ProxySelector.ConnectFailed(u, r.Proxy, err)
 	}
 }
 
-// untrusted reports whether the peer's certificate, or its name, was refused:
-// another address of the same host is not asked then.
+// untrusted reports whether the peer's certificate, or its name, was refused. The
+// origin's then counts for all its addresses.
 func untrusted(err error) bool {
 	var verification *tls.CertificateVerificationError
 	return errors.As(err, &verification)

@@ -2,7 +2,6 @@ package connection
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -16,11 +15,6 @@ import (
 	"github.com/catena-http/catena/route"
 )
 
-// ErrUnsupportedRoute is what a route fails with that needs a part this version
-// does not have: a tunnel, a TLS or a SOCKS proxy. It is never replaced by a
-// direct connection.
-var ErrUnsupportedRoute = errors.New("not supported by this version")
-
 // dialer opens one connection by one route, step by step.
 type dialer struct {
 	route    *route.Route
@@ -29,16 +23,26 @@ type dialer struct {
 	listener event.Listener
 	pool     *Pool
 
-	step    event.Step // the one under way, for the error
-	socket  net.Conn   // opened; closed where connecting fails
+	step    event.Step    // the one under way, for the error
+	tunnel  tunnel        // what was said about it, from one socket to the next
+	talked  time.Duration // how long the talk with the proxy has taken
+	foreign bool          // the error is the application's, and no other route would mend it
+
+	// Of the socket in use.
+	socket  net.Conn // opened; closed where connecting fails
 	conn    *RealConnection
+	secure  bool // conn.through is TLS, with the proxy or the origin
 	shaking bool // SecureConnectStart was sent, its end was not
 	stands  bool // it was announced, or is being
 	ended   bool // ConnectEnd was sent
 }
 
-// connect opens the connection: TCP, TLS, protocol. On failure nothing is left
-// open and d.step tells where it failed.
+// errAnotherSocket says that the proxy wants to be asked for the tunnel again, and
+// that this socket is of no more use.
+var errAnotherSocket = errors.New("the tunnel needs another connection")
+
+// connect opens the connection: TCP, what the proxy on the way wants, TLS,
+// protocol. On failure nothing is left open and d.step tells where it failed.
 func (d *dialer) connect(ctx context.Context) (*RealConnection, error) {
 	addr, p := d.route.SocketAddr(), d.route.Shown
 	returned := false
@@ -47,8 +51,16 @@ func (d *dialer) connect(ctx context.Context) (*RealConnection, error) {
 			d.panicked(addr, p)
 		}
 	}()
-	d.listener.ConnectStart(d.call, addr, p)
-	err := d.steps(ctx, addr)
+	err := errAnotherSocket
+	for err == errAnotherSocket {
+		d.ended = false
+		d.listener.ConnectStart(d.call, addr, p)
+		if err = d.steps(ctx); err == errAnotherSocket {
+			d.closeSocket()
+			d.ended = true
+			d.listener.ConnectEnd(d.call, addr, p, "")
+		}
+	}
 	if err != nil {
 		d.closeSocket()
 		err = d.explain(ctx, err)
@@ -86,20 +98,17 @@ func (d *dialer) panicked(addr string, p proxy.Proxy) {
 func (d *dialer) closeSocket() {
 	if d.socket != nil {
 		d.socket.Close()
+		d.socket = nil
 	}
 }
 
-func (d *dialer) steps(ctx context.Context, addr string) error {
-	if err := d.supported(); err != nil {
-		d.step = event.StepProxy
-		return err
-	}
+func (d *dialer) steps(ctx context.Context) error {
 	d.step = event.StepConnect
-	conn, err := d.openSocket(ctx, addr)
+	conn, err := d.openSocket(ctx, d.route.DialAddr())
 	if err != nil {
 		return err
 	}
-	d.socket = conn
+	d.socket, d.secure = conn, false
 	d.conn = &RealConnection{
 		id:       lastConnectionID.Add(1),
 		route:    d.route,
@@ -110,28 +119,16 @@ func (d *dialer) steps(ctx context.Context, addr string) error {
 		observer: newObserver(d.route.Address.Network.ConnectionListener),
 	}
 	d.conn.through = d.conn.socket
+	if err := d.passProxy(ctx); err != nil {
+		return err
+	}
 	if d.route.Address.Secure() {
 		d.step = event.StepTLS
-		if err := d.handshake(ctx); err != nil {
+		if err := d.secureOrigin(ctx); err != nil {
 			return err
 		}
 	}
 	return d.speak()
-}
-
-func (d *dialer) supported() error {
-	network := d.route.Address.Network
-	switch {
-	case d.route.Address.Secure() && network.PriorKnowledge():
-		return fmt.Errorf("%w: protocol %q with an https URL: prior knowledge excludes TLS", ErrUnsupportedRoute, route.H2C)
-	case d.route.Proxy.IsDirect():
-		return nil
-	case d.route.Proxy.Type != proxy.HTTP:
-		return fmt.Errorf("%w: proxy %s of type %s", ErrUnsupportedRoute, d.route.Shown, d.route.Proxy.Type)
-	case d.route.RequiresTunnel():
-		return fmt.Errorf("%w: a tunnel through proxy %s", ErrUnsupportedRoute, d.route.Shown)
-	}
-	return nil
 }
 
 // within bounds a step by the connect timeout.
@@ -150,7 +147,7 @@ func (d *dialer) explain(ctx context.Context, err error) error {
 	if cause := lifetime.Cause(ctx); cause != nil {
 		return cause
 	}
-	if errors.Is(err, context.DeadlineExceeded) && d.terms.ConnectTimeout > 0 {
+	if errors.Is(err, context.DeadlineExceeded) && d.terms.ConnectTimeout > 0 && !d.foreign {
 		return &event.TimeoutError{Step: d.step, After: d.terms.ConnectTimeout}
 	}
 	return err
@@ -197,42 +194,11 @@ func (d *dialer) openSocket(ctx context.Context, addr string) (net.Conn, error) 
 	}
 }
 
-func (d *dialer) handshake(ctx context.Context) error {
-	bounded, cancel := d.within(ctx)
-	defer cancel()
-	address := d.route.Address
-	d.shaking = true
-	d.listener.SecureConnectStart(d.call)
-	conn := tls.Client(http1.NoteEnd(d.conn.socket), address.Network.TLSConfigFor(address))
-	err := conn.HandshakeContext(bounded)
-	if err != nil {
-		err = d.explain(ctx, plainTLS(err))
-		d.shaking = false
-		d.listener.SecureConnectEnd(d.call, nil, err)
-		return err
-	}
-	state := conn.ConnectionState()
-	address.Network.CompleteState(&state)
-	d.conn.through, d.conn.state = conn, &state
-	d.shaking = false
-	d.listener.SecureConnectEnd(d.call, &state, nil)
-	return nil
-}
-
-// plainTLS recognises a server that does not speak TLS.
-func plainTLS(err error) error {
-	var header tls.RecordHeaderError
-	if errors.As(err, &header) && string(header.RecordHeader[:5]) == "HTTP/" {
-		return fmt.Errorf("the server speaks HTTP without TLS on this port: %w", err)
-	}
-	return err
-}
-
 // speak settles the protocol and starts it.
 func (d *dialer) speak() error {
 	c, network := d.conn, d.route.Address.Network
-	secure := c.state != nil
-	if secure {
+	origin := d.route.Address.Secure()
+	if origin {
 		switch c.state.NegotiatedProtocol {
 		case "", route.HTTP1, "http/1.0":
 		case route.HTTP2:
@@ -243,18 +209,14 @@ func (d *dialer) speak() error {
 	} else if network.PriorKnowledge() {
 		c.protocol = route.H2C
 	}
-	stream := c.through
-	if !secure {
-		stream = c.socket.stream()
-	}
 	if c.protocol == route.HTTP1 {
-		c.http1 = http1.NewConn(stream, secure)
+		c.http1 = http1.NewConn(d.stream(), d.secure)
 		return nil
 	}
 	d.step = event.StepConnect
 	var err error
-	c.http2, err = http2.NewConn(stream, http2.Options{
-		Secure:          secure,
+	c.http2, err = http2.NewConn(d.stream(), http2.Options{
+		Secure:          origin,
 		PingInterval:    network.PingInterval,
 		SettingsTimeout: orNone(d.terms.ConnectTimeout),
 		WriteTimeout:    orNone(d.terms.Exchange.WriteTimeout),
@@ -265,6 +227,14 @@ func (d *dialer) speak() error {
 		return fmt.Errorf("start HTTP/2: %w", err)
 	}
 	return nil
+}
+
+// stream is what a codec reads and writes.
+func (d *dialer) stream() net.Conn {
+	if d.conn.through == net.Conn(d.conn.socket) {
+		return d.conn.socket.stream()
+	}
+	return d.conn.through
 }
 
 // orNone is a timeout as the codec's options have it, where 0 is a default and

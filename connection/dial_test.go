@@ -224,47 +224,23 @@ func TestNextRoute(t *testing.T) {
 	})
 }
 
-// What this version cannot do is an error, never a direct connection.
-func TestUnsupportedRoutes(t *testing.T) {
-	for name, tc := range map[string]struct {
-		proxy string
-		url   string
-		h2c   bool
-	}{
-		"https proxy":   {"https://p.test:80", "http://a.test/", false},
-		"h2c and https": {"", "https://a.test/", true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, PoolOptions{}, func(n *route.Network) {
-					p, err := proxy.Parse(tc.proxy)
-					if tc.proxy != "" {
-						if err != nil {
-							t.Fatal(err)
-						}
-						n.ProxySelector = proxy.Fixed(p)
-					}
-					if tc.h2c {
-						priorKnowledge(n)
-					}
-				})
-				w.host("a.test", "192.0.2.1", hello)
-				w.host("p.test", "192.0.2.9", hello)
-				_, c, err := w.do(t.Context(), tc.url)
-				if !errors.Is(err, ErrUnsupportedRoute) {
-					t.Errorf("got %v", err)
-				}
-				if tries := c.a.Attempts(); len(tries) != 1 || tries[0].Retried || tries[0].Why != event.ReasonUnsupported {
-					t.Errorf("the attempts are %+v", tries)
-				}
-				if n := w.net.Dials("192.0.2.1:80") + w.net.Dials("192.0.2.9:80"); n != 0 {
-					t.Errorf("%d connections were opened", n)
-				}
-				if w.database.Len() != 0 {
-					t.Error("the route is remembered as failed")
-				}
-			})
-		})
+// Prior knowledge of cleartext HTTP/2 excludes TLS: an error before anything is
+// asked or dialed.
+func TestPriorKnowledgeExcludesTLS(t *testing.T) {
+	w := newWorld(t, PoolOptions{}, priorKnowledge)
+	_, c, err := w.do(t.Context(), "https://a.test/")
+	if !errors.Is(err, ErrUnsupportedRoute) {
+		t.Errorf("got %v", err)
+	}
+	if tries := c.a.Attempts(); len(tries) != 1 || tries[0].Retried || tries[0].Why != event.ReasonUnsupported {
+		t.Errorf("the attempts are %+v", tries)
+	}
+	if names := c.events.Names(); len(names) != 0 {
+		t.Errorf("events: %v", names)
+	}
+	w.expect(0, 0)
+	if w.database.Len() != 0 || len(w.pool.addresses) != 0 {
+		t.Error("something is remembered")
 	}
 }
 

@@ -33,6 +33,8 @@ type Terms struct {
 	Exchange wire.Exchange
 	// MaxInterim bounds the interim responses of the call so far.
 	MaxInterim int
+	// UserAgent is a CONNECT's; "": none.
+	UserAgent string
 }
 
 // StreamAllocation finds connections for the exchanges of one call and holds the

@@ -32,6 +32,7 @@ func terms(c *chain.Config) connection.Terms {
 	return connection.Terms{
 		ConnectTimeout: c.ConnectTimeout,
 		MaxInterim:     c.MaxInterimResponses,
+		UserAgent:      c.UserAgent,
 		Exchange: wire.Exchange{
 			ReadTimeout:     c.ReadTimeout,
 			WriteTimeout:    c.WriteTimeout,
