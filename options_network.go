@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"net/http"
 	"slices"
 	"time"
 
@@ -26,8 +27,7 @@ func reach(change func(*route.Network)) Option {
 }
 
 // WithProxy sends every call through p, and through nothing else. Proxy{} is
-// direct. Not yet: https URLs through a proxy, HTTPS and SOCKS proxies; such a call
-// fails with connection.ErrUnsupportedRoute.
+// direct.
 func WithProxy(p proxy.Proxy) Option {
 	return option(func(s *settings) error {
 		if err := p.Validate(); err != nil {
@@ -43,8 +43,34 @@ func WithProxySelector(sel proxy.Selector) Option {
 	return reach(func(n *route.Network) { n.ProxySelector = sel })
 }
 
-// WithProxyAuthenticator answers the 407 challenges of plain HTTP proxies, for http
-// URLs; those of a CONNECT not yet. Default, and nil: none does.
+// WithProxyTLSConfig is used, as a copy, for TLS with https:// proxies, and for
+// nothing else: WithTLSConfig and WithHostnameVerifier are for origins. The proxy's
+// name is verified by it; ServerName is filled in where it is empty. Default, and nil:
+// the roots of WithTLSConfig, and no client certificates.
+func WithProxyTLSConfig(c *tls.Config) Option {
+	c = c.Clone()
+	return reach(func(n *route.Network) { n.ProxyTLSConfig = c.Clone() })
+}
+
+// WithProxyConnectHeader sends h, as a copy, with every CONNECT to a proxy, besides
+// the fields that it has anyway: Host, Proxy-Connection, User-Agent, which h may
+// replace, and Proxy-Authorization, for which a proxy's User goes before h. Fields
+// about the connection or the length of the message are an error of New. h goes to no
+// origin. Default, and nil: nothing more.
+func WithProxyConnectHeader(h http.Header) Option {
+	h = h.Clone()
+	return option(func(s *settings) error {
+		if err := (&route.Network{ProxyConnectHeader: h}).Validate(); err != nil {
+			return fmt.Errorf("WithProxyConnectHeader: %w", err)
+		}
+		return reach(func(n *route.Network) { n.ProxyConnectHeader = h.Clone() }).apply(s)
+	})
+}
+
+// WithProxyAuthenticator answers the 407 challenges of HTTP and HTTPS proxies, to a
+// CONNECT too; before the first CONNECT to a proxy for which no credentials are set it
+// is asked with [auth.PreemptiveScheme]. Credentials that were refused a moment ago
+// are not sent again. Default, and nil: none answers.
 func WithProxyAuthenticator(a auth.Authenticator) Option {
 	return reach(func(n *route.Network) { n.ProxyAuthenticator = a })
 }

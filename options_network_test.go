@@ -5,10 +5,12 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
+	"net/http"
 	"net/http/cookiejar"
 	"net/netip"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,6 +88,12 @@ func TestNetworkOptionsMakeANetwork(t *testing.T) {
 		"WithTLSConfig": {catena.WithTLSConfig(config), func(n *route.Network) bool {
 			return n.TLSConfig != config && n.TLSConfig.ServerName == "other.test"
 		}},
+		"WithProxyTLSConfig": {catena.WithProxyTLSConfig(config), func(n *route.Network) bool {
+			return n.ProxyTLSConfig != config && n.ProxyTLSConfig.ServerName == "other.test"
+		}},
+		"WithProxyConnectHeader": {catena.WithProxyConnectHeader(http.Header{"X-Tenant": {"7"}}), func(n *route.Network) bool {
+			return n.ProxyConnectHeader.Get("X-Tenant") == "7"
+		}},
 		"WithHostnameVerifier":   {catena.WithHostnameVerifier(verifier), func(n *route.Network) bool { return n.HostnameVerifier("", nil) == io.EOF }},
 		"WithProtocols":          {catena.WithProtocols("http/1.1"), func(n *route.Network) bool { return slices.Equal(n.Protocols, []string{"http/1.1"}) }},
 		"WithPingInterval":       {catena.WithPingInterval(time.Second), func(n *route.Network) bool { return n.PingInterval == time.Second }},
@@ -134,16 +142,40 @@ func TestNetworkOptionsMakeANetwork(t *testing.T) {
 	}
 }
 
-// What is given to WithTLSConfig is the giver's: changes of it do not count.
-func TestTLSConfigIsCloned(t *testing.T) {
+// What is given to options is the giver's: changes of it do not count.
+func TestGivenValuesAreCloned(t *testing.T) {
 	config := &tls.Config{ServerName: "before.test"}
-	opt := catena.WithTLSConfig(config)
-	config.ServerName = "after.test"
-	for range 2 {
-		n := newClient(t, opt).Network()
-		if n.TLSConfig.ServerName != "before.test" {
-			t.Errorf("ServerName %q", n.TLSConfig.ServerName)
-		}
-		n.TLSConfig.ServerName = "spoiled.test"
+	header := http.Header{"X-Tenant": {"before"}}
+	opts := []catena.Option{
+		catena.WithTLSConfig(config), catena.WithProxyTLSConfig(config), catena.WithProxyConnectHeader(header),
 	}
+	config.ServerName = "after.test"
+	header["X-Tenant"][0] = "after"
+	for range 2 {
+		n := newClient(t, opts...).Network()
+		for _, c := range []*tls.Config{n.TLSConfig, n.ProxyTLSConfig} {
+			if c.ServerName != "before.test" {
+				t.Errorf("ServerName %q", c.ServerName)
+			}
+			c.ServerName = "spoiled.test"
+		}
+		if got := n.ProxyConnectHeader["X-Tenant"]; got[0] != "before" {
+			t.Errorf("header %q", got)
+		}
+		n.ProxyConnectHeader["X-Tenant"][0] = "spoiled"
+	}
+}
+
+// Fields that a CONNECT can't have are an error of New that names the option.
+func TestProxyConnectHeaderIsChecked(t *testing.T) {
+	for _, h := range []http.Header{
+		{"Host": {"x"}}, {"content-length": {"1"}}, {"Transfer-Encoding": {"chunked"}}, {"Proxy-Connection": {"close"}},
+		{"Bad Name": {"x"}}, {"X": {"a\r\nb"}},
+	} {
+		_, err := catena.New(catena.WithProxyConnectHeader(h))
+		if err == nil || !strings.HasPrefix(err.Error(), "WithProxyConnectHeader: ") {
+			t.Errorf("%v: got %v", h, err)
+		}
+	}
+	newClient(t, catena.WithProxyConnectHeader(nil), catena.WithProxyTLSConfig(nil))
 }

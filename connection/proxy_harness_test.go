@@ -204,4 +204,3 @@ func (w *world) secureHost(t *testing.T) {
 	t.Helper()
 	w.tlsHost("a.test", "192.0.2.1", &tls.Config{Certificates: []tls.Certificate{testAuthority().issue("a.test")}}, hello)
 }
-
