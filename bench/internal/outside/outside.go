@@ -1,5 +1,5 @@
 // Package outside measures with programs that are no Go clients, where they are
-// installed: wrk, h2load and curl. They show what the server and the machine can do.
+// installed: wrk, h2load, curl and OkHttp. They show what the server and the machine can do.
 package outside
 
 import (
@@ -20,13 +20,15 @@ import (
 type tool struct {
 	works     []string
 	protocols []string
+	installed func() bool
 	measure   func(ctx context.Context, spec workload.Spec) (measure.Sample, error)
 }
 
 var tools = map[string]tool{
-	"wrk":    {[]string{workload.Get}, []string{client.H1, client.H1TLS}, wrk},
-	"h2load": {[]string{workload.Get}, []string{client.H2C, client.H2TLS}, h2load},
-	"curl":   {[]string{workload.Download, workload.Upload}, client.Protocols(), curl},
+	"wrk":    {[]string{workload.Get}, []string{client.H1, client.H1TLS}, is("wrk"), wrk},
+	"h2load": {[]string{workload.Get}, []string{client.H2C, client.H2TLS}, is("h2load"), h2load},
+	"curl":   {[]string{workload.Download, workload.Upload}, client.Protocols(), is("curl"), curl},
+	"okhttp": {[]string{workload.Get, workload.Download}, []string{client.H1, client.H2C}, okHTTPInstalled, okHTTP},
 }
 
 // Is tells whether name is one of the programs, as against a Go client.
@@ -36,9 +38,17 @@ func Is(name string) bool {
 }
 
 // Installed tells whether the program is there.
-func Installed(name string) bool {
-	_, err := exec.LookPath(name)
-	return err == nil
+func Installed(name string) bool { return tools[name].installed() }
+
+func is(program string) func() bool { return func() bool { return onPath(program) } }
+
+func onPath(programs ...string) bool {
+	for _, name := range programs {
+		if _, err := exec.LookPath(name); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // Does tells whether the program can do that work by that protocol.

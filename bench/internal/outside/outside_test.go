@@ -112,3 +112,18 @@ func TestWhoDoesWhat(t *testing.T) {
 		}
 	}
 }
+
+func TestOkHTTP(t *testing.T) {
+	got, err := parseOkHTTP("27512 1.000215 553.2 1770.0 31.5\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(measure.Sample{Requests: 27512, Seconds: 1.000215, P50: 553.2, P99: 1770, CPU: 31.5}, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, bad := range []string{"", "27512 1.0", "Exception in thread main"} {
+		if _, err := parseOkHTTP(bad); err == nil {
+			t.Errorf("taken for a result: %q", bad)
+		}
+	}
+}

@@ -44,7 +44,7 @@ func Works() []string {
 // peers are the Go clients of most cells; outside those that are no Go programs.
 var (
 	peers   = []string{Us, "nethttp", "clientconn", "fasthttp", "resty", "req"}
-	outside = []string{"curl", "wrk", "h2load"}
+	outside = []string{"curl", "wrk", "h2load", "okhttp"}
 	chains  = []string{Us, "catena+1", "catena+10", "catena+listen", "catena+10+listen", "catena+5+5+listen"}
 )
 
@@ -55,6 +55,9 @@ func (c Cell) Clients() []string {
 		return !slices.Contains(outside, name) && !client.Speaks(name, c.Proto)
 	})
 }
+
+// Outside are the references that are no Go programs.
+func Outside() []string { return slices.Clone(outside) }
 
 // Order is all who may take part in a work, Catena first, whatever the protocol.
 func Order(work string) []string {
