@@ -2,8 +2,8 @@ package workload_test
 
 import (
 	"fmt"
-	"slices"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
