@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,6 +33,10 @@ type fakeProxy struct {
 	// answer is what is said to the nth request, of all sockets; nil: opened. An
 	// empty answer closes the socket.
 	answer func(n int, head string) string
+	// eager lets an origin that speaks first come in one piece with the answer.
+	eager bool
+	// hangsUp closes the socket after a refusal, whatever that says.
+	hangsUp bool
 
 	mu      sync.Mutex
 	heads   []string // of the requests it got
@@ -107,14 +110,19 @@ func (p *fakeProxy) serve(c net.Conn) {
 		if p.answer != nil {
 			answer = p.answer(n, head)
 		}
+		if p.eager {
+			p.relay(c, r, strings.Fields(head)[1], answer)
+			return
+		}
 		if _, err := io.WriteString(c, answer); err != nil {
 			return
 		}
+		answer = answer[strings.LastIndex(answer, "HTTP/1."):] // without interim ones
 		switch status := strings.Fields(answer + " - -")[1]; {
 		case strings.HasPrefix(status, "2") && strings.HasPrefix(head, "CONNECT "):
-			p.relay(c, r, strings.Fields(head)[1])
+			p.relay(c, r, strings.Fields(head)[1], "")
 			return
-		case answer == "", strings.Contains(answer, "close"), strings.Contains(answer, "HTTP/1.0"):
+		case answer == "", p.hangsUp, strings.Contains(answer, "close"), strings.Contains(answer, "HTTP/1.0") && !strings.Contains(answer, "keep-alive"):
 			return
 		}
 	}
@@ -132,12 +140,19 @@ func (p *fakeProxy) listen(c net.Conn, r *bufio.Reader) {
 	}
 }
 
-func (p *fakeProxy) relay(c net.Conn, r io.Reader, target string) {
+// relay copies between c and target, whose first bytes come after first, if that is
+// not empty.
+func (p *fakeProxy) relay(c net.Conn, r io.Reader, target, first string) {
 	to, err := p.w.net.DialContext(context.Background(), "tcp", target)
 	if err != nil {
 		return
 	}
 	defer to.Close()
+	if first != "" {
+		b := make([]byte, 1024)
+		n, _ := to.Read(b)
+		io.WriteString(c, first+string(b[:n]))
+	}
 	go func() { // ends with the two connections
 		io.Copy(to, r)
 		to.Close()
@@ -200,7 +215,10 @@ func statusOf(err error) int {
 }
 
 // secureHost is tlsHost for a.test, by HTTP/1.1.
-func (w *world) secureHost(t *testing.T) {
-	t.Helper()
+func (w *world) secureHost() {
+	w.t.Helper()
 	w.tlsHost("a.test", "192.0.2.1", &tls.Config{Certificates: []tls.Certificate{testAuthority().issue("a.test")}}, hello)
 }
+
+// proxyNamed is an HTTP proxy of the harness's port.
+func proxyNamed(host string) proxy.Proxy { return proxy.Proxy{Type: proxy.HTTP, Host: host, Port: 80} }

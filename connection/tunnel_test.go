@@ -1,14 +1,25 @@
 package connection
 
 import (
+	"context"
 	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/http2"
 
+	"github.com/catena-http/catena/auth"
 	"github.com/catena-http/catena/event"
+	"github.com/catena-http/catena/proxy"
 	"github.com/catena-http/catena/route"
 )
 
@@ -33,47 +44,372 @@ func TestConnectRequest(t *testing.T) {
 			}, "https://a.test/",
 			"CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n" + keepAlive + "\r\nUser-Agent: mine\r\nX-Tenant: 7\r\nX-Tenant: 8\r\n\r\n",
 		},
+		"extra fields without User-Agent": {
+			func(w *world) {
+				w.network = w.network.With(func(n *route.Network) { n.ProxyConnectHeader = http.Header{"User-Agent": {""}} })
+			}, "https://a.test/",
+			"CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n" + keepAlive + "\r\n\r\n",
+		},
+		"the proxy's user goes first": {
+			func(w *world) {
+				w.network = w.network.With(func(n *route.Network) { n.ProxyConnectHeader = http.Header{"Proxy-Authorization": {"x"}} })
+				p := proxyNamed("p.test")
+				p.User = url.UserPassword("ada", "s:t")
+				w.through(p)
+			}, "https://a.test/",
+			connectTo("a.test:443", "Proxy-Authorization: Basic YWRhOnM6dA==", keepAlive),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, PoolOptions{}, trusting)
 				w.terms.UserAgent = "test"
-				w.tlsHost("a.test", "192.0.2.1", &tls.Config{Certificates: []tls.Certificate{testAuthority().issue("a.test")}}, hello)
+				w.secureHost()
 				p := w.newProxy(&fakeProxy{})
 				if tc.change != nil {
 					tc.change(w)
 				}
-				_, c, err := w.do(t.Context(), tc.url)
-				if tc.url == "https://a.test/" && err != nil {
-					t.Fatal(err)
+				if _, _, err := w.do(t.Context(), tc.url); err != nil && tc.url == "https://a.test/" {
+					t.Error(err)
 				}
-				_ = c
 				p.saw(tc.want)
 			})
 		})
 	}
 }
 
-// The same socket carries the CONNECT that answers a 407 which keeps it.
-func TestTunnelChallenge(t *testing.T) {
+// Any 2xx opens the tunnel, whatever comes before it or stands in it.
+func TestAnswersThatOpenATunnel(t *testing.T) {
+	for _, answer := range []string{
+		opened,
+		"HTTP/1.1 201 Created\r\n\r\n",
+		"HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n",
+		"HTTP/1.1 299\r\n\r\n",
+		"HTTP/1.0 200 Connection established\r\nProxy-agent: old\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 1, 2\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n",
+		"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + opened,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, PoolOptions{}, trusting)
+			w.secureHost()
+			w.newProxy(&fakeProxy{answer: func(int, string) string { return answer }})
+			if body, _, err := w.do(t.Context(), "https://a.test/"); err != nil || body != "hello from a.test" {
+				t.Errorf("%q: got %q, %v", answer, body, err)
+			}
+			w.expect(1, 1)
+		})
+	}
+}
+
+// A 407 is answered on the same socket where that is possible, otherwise on a new
+// one, which is no failure of the route.
+func TestSocketAfterChallenge(t *testing.T) {
+	const denied = "HTTP/1.1 407 X\r\nProxy-Authenticate: Basic realm=\"p\"\r\n"
+	for name, tc := range map[string]struct {
+		challenge string
+		hangsUp   bool // after the challenge, which does not say so
+		sockets   int
+	}{
+		"a body by length":               {challenge, false, 1},
+		"no body":                        {denied + "Content-Length: 0\r\n\r\n", false, 1},
+		"a body in chunks":               {denied + "Transfer-Encoding: chunked\r\n\r\n3\r\nyou\r\n0\r\n\r\n", false, 1},
+		"an interim response before":     {"HTTP/1.1 103 X\r\n\r\n" + challenge, false, 1},
+		"keep-alive in HTTP/1.0":         {"HTTP/1.0 407 X\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\nx", false, 1},
+		"HTTP/1.0":                       {"HTTP/1.0 407 X\r\nContent-Length: 1\r\n\r\nx", false, 2},
+		"close":                          {denied + "Connection: close\r\nContent-Length: 1\r\n\r\nx", false, 2},
+		"close in the old field":         {denied + "Proxy-Connection: close\r\nContent-Length: 1\r\n\r\nx", false, 2},
+		"a body up to the end":           {denied + "Connection: close\r\n\r\nno", false, 2},
+		"a body that is too large":       {denied + "Content-Length: 1000000\r\n\r\n" + strings.Repeat("x", 1e6), false, 2},
+		"a body that does not come":      {denied + "Content-Length: 5\r\n\r\nhe", false, 2},
+		"bytes after the body":           {challenge + "x", false, 2},
+		"the connection is kept in word": {challenge, true, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, PoolOptions{}, trusting)
+				w.terms.UserAgent = "test"
+				w.secureHost()
+				p := w.newProxy(&fakeProxy{hangsUp: tc.hangsUp, answer: func(_ int, head string) string {
+					if strings.Contains(head, "Proxy-Authorization: x\r\n") {
+						return opened
+					}
+					return tc.challenge
+				}})
+				w.authenticator(credentials(func(int) string { return "x" }))
+				_, c, err := w.do(t.Context(), "https://a.test/")
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.saw(connectTo("a.test:443", keepAlive), connectTo("a.test:443", "Proxy-Authorization: x", keepAlive))
+				if p.sockets != tc.sockets {
+					t.Errorf("%d sockets, want %d", p.sockets, tc.sockets)
+				}
+				if diff := cmp.Diff([]string{"proxy-authenticate"}, decisions(c)); diff != "" {
+					t.Errorf("decisions (-want +got):\n%s", diff)
+				}
+				var protocols []string // of ConnectEnd
+				for _, e := range c.events.Events() {
+					if e.Name == "ConnectEnd" {
+						protocols = append(protocols, e.Protocol)
+					}
+				}
+				want := []string{"", "http/1.1"}[2-tc.sockets:]
+				if diff := cmp.Diff(want, protocols); diff != "" {
+					t.Errorf("ends of connecting (-want +got):\n%s", diff)
+				}
+				if len(c.a.Attempts()) != 0 || w.database.Len() != 0 {
+					t.Error("it is remembered as a failure")
+				}
+				w.get("https://a.test/") // by the tunnel in the pool
+				w.expect(1, 1)
+			})
+		})
+	}
+}
+
+// An end is put to a proxy that refuses whatever it gets.
+func TestEndlessChallenges(t *testing.T) {
+	closing := strings.Replace(challenge, "Content-Length", "Connection: close\r\nContent-Length", 1)
+	for name, tc := range map[string]struct {
+		challenge string
+		answer    func(n int) string
+		connects  int
+		sockets   int
+		why       event.Reason
+	}{
+		"the same credentials":           {challenge, func(int) string { return "x" }, 2, 1, event.ReasonRepeated},
+		"the same credentials, closing":  {closing, func(int) string { return "x" }, 2, 2, event.ReasonRepeated},
+		"other credentials":              {challenge, func(n int) string { return fmt.Sprint(n) }, 21, 1, event.ReasonTooManyFollowUps},
+		"other credentials, closing":     {closing, func(n int) string { return fmt.Sprint(n) }, 21, 21, event.ReasonTooManyFollowUps},
+		"an answer without credentials":  {challenge, func(int) string { return "" }, 21, 1, event.ReasonTooManyFollowUps},
+		"credentials that come and go":   {challenge, func(n int) string { return []string{"x", ""}[n%2] }, 21, 1, event.ReasonTooManyFollowUps},
+		"two that are sent alternately":  {closing, func(n int) string { return []string{"x", "y"}[n%2] }, 21, 21, event.ReasonTooManyFollowUps},
+		"the same credentials once more": {challenge, func(n int) string { return []string{"", "x", "y", "y"}[n] }, 3, 1, event.ReasonRepeated},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, PoolOptions{}, trusting)
+				p := w.newProxy(&fakeProxy{answer: func(int, string) string { return tc.challenge }})
+				w.authenticator(credentials(tc.answer))
+				_, c, err := w.do(t.Context(), "https://a.test/")
+				if statusOf(err) != 407 {
+					t.Errorf("got %v", err)
+				}
+				if len(p.heads) != tc.connects || p.sockets != tc.sockets {
+					t.Errorf("%d requests on %d sockets, want %d on %d", len(p.heads), p.sockets, tc.connects, tc.sockets)
+				}
+				if all := decisions(c); len(all) != tc.connects || all[len(all)-1] != string(tc.why) {
+					t.Errorf("decisions %v", all)
+				}
+				if a := c.a.Attempts(); len(a) != 1 || a[0].Why != event.ReasonNoMoreRoutes {
+					t.Errorf("attempts %+v", a)
+				}
+				w.expect(0, 0)
+			})
+		})
+	}
+}
+
+// What an authenticator is shown of a CONNECT, ahead of a refusal and after one.
+func TestProxyAuthenticatorIsAsked(t *testing.T) {
+	type contextKey struct{}
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, PoolOptions{}, trusting)
-		w.terms.UserAgent = "test"
-		w.secureHost(t)
-		p := w.newProxy(&fakeProxy{answer: func(n int, _ string) string { return []string{challenge, opened}[n-1] }})
-		w.authenticator(credentials(func(int) string { return "x" }))
-		_, c, err := w.do(t.Context(), "https://a.test/")
-		if err != nil {
+		w.secureHost()
+		p := w.newProxy(&fakeProxy{answer: func(n int, _ string) string { return []string{challenge, challenge, opened}[n-1] }})
+		type asked struct {
+			Status, Challenge, Method, Host, URL, Given string
+			Count                                       int
+			Via, Value                                  any
+		}
+		var all []asked
+		w.authenticator(func(via proxy.Proxy, resp *http.Response) (*http.Request, error) {
+			req := resp.Request
+			all = append(all, asked{
+				resp.Status, resp.Header.Get("Proxy-Authenticate"), req.Method, req.Host, req.URL.Host + " " + req.URL.String(),
+				req.Header.Get("Proxy-Authorization"), auth.ResponseCount(resp), via.Host, req.Context().Value(contextKey{}),
+			})
+			next := req.Clone(req.Context())
+			next.Header.Set("Proxy-Authorization", fmt.Sprint("try ", len(all)))
+			next.URL, next.Host, next.Method = &url.URL{Host: "elsewhere.test"}, "elsewhere.test", "GET" // not its business
+			return next, nil
+		})
+		ctx := context.WithValue(t.Context(), contextKey{}, "the call's")
+		if _, _, err := w.do(ctx, "https://a.test/"); err != nil {
 			t.Fatal(err)
 		}
-		p.saw(connectTo("a.test:443", keepAlive), connectTo("a.test:443", "Proxy-Authorization: x", keepAlive))
-		if p.sockets != 1 {
-			t.Errorf("%d sockets", p.sockets)
+		const to, status, realm = "a.test:443", "407 Proxy Authentication Required", `Basic realm="p"`
+		want := []asked{
+			{"407 Preemptive Authenticate", auth.PreemptiveScheme, "CONNECT", to, to + " " + to, "", 1, "p.test", "the call's"},
+			{status, realm, "CONNECT", to, to + " " + to, "try 1", 1, "p.test", "the call's"},
+			{status, realm, "CONNECT", to, to + " " + to, "try 2", 2, "p.test", "the call's"},
 		}
-		if diff := cmp.Diff([]string{string(event.ReasonProxyAuthenticate)}, decisions(c)); diff != "" {
-			t.Error(diff)
+		if diff := cmp.Diff(want, all); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
 		}
-		w.get("https://a.test/") // by the tunnel in the pool
-		w.expect(1, 1)
+		if len(p.heads) != 3 || !strings.HasPrefix(p.heads[2], "CONNECT a.test:443 ") || !strings.Contains(p.heads[2], "Proxy-Authorization: try 3\r\n") {
+			t.Errorf("sent %q", p.heads)
+		}
 	})
+}
+
+// auth.Basic answers ahead of the refusal; a proxy that has a user is not asked for.
+func TestPreemptiveAuthentication(t *testing.T) {
+	for name, user := range map[string]*url.Userinfo{"authenticator": nil, "user": url.UserPassword("ada", "secret")} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, PoolOptions{}, trusting)
+				w.terms.UserAgent = "test"
+				w.secureHost()
+				p := w.newProxy(&fakeProxy{})
+				via := proxyNamed("p.test")
+				via.User = user
+				w.through(via)
+				basic, asked := auth.Basic("ada", "secret"), 0
+				w.authenticator(func(via proxy.Proxy, resp *http.Response) (*http.Request, error) {
+					asked++
+					return basic.Authenticate(via, resp)
+				})
+				w.get("https://a.test/")
+				p.saw(connectTo("a.test:443", "Proxy-Authorization: Basic YWRhOnNlY3JldA==", keepAlive))
+				if want := map[bool]int{true: 1, false: 0}[user == nil]; asked != want {
+					t.Errorf("asked %d times, want %d", asked, want)
+				}
+			})
+		})
+	}
+}
+
+// An authenticator's error, even if it looks like a timeout of ours, ends the call:
+// another proxy would meet it again. Its panic leaves nothing behind.
+func TestProxyAuthenticatorFails(t *testing.T) {
+	for name, fail := range map[string]func() error{
+		"error": func() error { return errors.New("no token") }, "deadline": func() error { return context.DeadlineExceeded },
+		"panic": func() error { panic("boom") },
+	} {
+		for _, ahead := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, ", ahead of a refusal: ", ahead), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newWorld(t, PoolOptions{}, trusting)
+					p := w.newProxy(&fakeProxy{answer: func(int, string) string { return challenge }})
+					w.through(proxyNamed("p.test"), proxyNamed("second.test"))
+					w.authenticator(func(_ proxy.Proxy, resp *http.Response) (*http.Request, error) {
+						if ahead == (resp.Header.Get("Proxy-Authenticate") == auth.PreemptiveScheme) {
+							return nil, fail()
+						}
+						return nil, nil
+					})
+					c := w.newCall(t.Context(), "https://a.test/")
+					err := func() (err error) {
+						defer func() {
+							if recover() != nil {
+								err = errors.New("panicked")
+							}
+						}()
+						return c.connect()
+					}()
+					c.end(nil, err)
+					if name != "panic" && (!strings.HasPrefix(err.Error(), "authenticate with proxy http://p.test:80: ") || len(c.a.Attempts()) != 1 || c.a.Attempts()[0].Why != event.ReasonNotRecoverable) {
+						t.Errorf("got %v, %+v", err, c.a.Attempts())
+					}
+					if names := c.events.Names(); names[len(names)-1] != "ConnectFailed" {
+						t.Errorf("events %v", names)
+					}
+					if want := map[bool]int{true: 0, false: 1}[ahead]; len(p.heads) != want {
+						t.Errorf("sent %q", p.heads)
+					}
+					if w.database.Len() != 0 {
+						t.Error("the route is remembered as failed")
+					}
+					w.expect(0, 0)
+				})
+			})
+		}
+	}
+}
+
+// A refusal tells all that the proxy said, within bounds.
+func TestProxyErrorOfARefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, PoolOptions{}, trusting)
+		w.newProxy(&fakeProxy{answer: func(int, string) string {
+			return "HTTP/1.1 403 Forbidden\r\nX-Rule: 7\r\nContent-Length: 10000\r\n\r\n" + strings.Repeat("blocked.\r\n", 1000)
+		}})
+		_, _, err := w.do(t.Context(), "https://a.test/")
+		var refused *route.ProxyError
+		if !errors.As(err, &refused) {
+			t.Fatal(err)
+		}
+		if refused.Head.Header.Get("X-Rule") != "7" || refused.Head.Request.Method != "CONNECT" || refused.Target != "a.test:443" {
+			t.Errorf("got %+v", refused)
+		}
+		if len(refused.Body) != shownBytes || !strings.HasPrefix(string(refused.Body), "blocked.") {
+			t.Errorf("body of %d bytes", len(refused.Body))
+		}
+		if b, err := io.ReadAll(refused.Head.Body); len(b) != 0 || err != nil {
+			t.Errorf("the head's body: %q, %v", b, err)
+		}
+		if !errors.Is(err, &route.ProxyError{StatusCode: 403}) || errors.Is(err, &route.ProxyError{StatusCode: 502}) {
+			t.Error("errors.Is does not go by status")
+		}
+	})
+}
+
+// HTTP/2 by prior knowledge goes through a tunnel, also where the server's first
+// frame comes with the proxy's answer.
+func TestPriorKnowledgeThroughTunnel(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, PoolOptions{}, func(n *route.Network) {
+				trusting(n)
+				priorKnowledge(n)
+			})
+			w.raw("a.test", "192.0.2.1", func(_ int, c net.Conn) {
+				(&http2.Server{}).ServeConn(c, &http2.ServeConnOpts{Handler: hello})
+			})
+			p := &fakeProxy{eager: true}
+			if secure {
+				p.config = &tls.Config{Certificates: []tls.Certificate{testAuthority().issue("p.test")}}
+			}
+			w.newProxy(p)
+			first, second := w.get("http://a.test/"), w.get("http://a.test/")
+			if first != second || len(p.heads) != 1 {
+				t.Errorf("connections %d and %d; the proxy saw %q", first, second, p.heads)
+			}
+		})
+	}
+}
+
+// All that is said to a proxy, on all sockets, has the connect timeout together; the
+// application's time to answer does not count.
+func TestTalkWithProxyIsBoundedAsAWhole(t *testing.T) {
+	for _, ending := range []string{"", "Connection: close\r\n"} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, PoolOptions{}, trusting)
+			p := w.newProxy(&fakeProxy{answer: func(int, string) string {
+				time.Sleep(3 * time.Second)
+				return strings.Replace(challenge, "Content-Length", ending+"Content-Length", 1)
+			}})
+			another := credentials(func(n int) string { return fmt.Sprint(n) })
+			w.authenticator(func(via proxy.Proxy, resp *http.Response) (*http.Request, error) {
+				time.Sleep(time.Minute)
+				return another(via, resp)
+			})
+			start := time.Now()
+			_, _, err := w.do(t.Context(), "https://a.test/")
+			var timeout *event.TimeoutError
+			if !errors.As(err, &timeout) || timeout.Step != event.StepProxy || timeout.After != 10*time.Second {
+				t.Errorf("got %v", err)
+			}
+			// One challenge that nobody sent, three that came, and what is left then.
+			if took := time.Since(start); took < 4*time.Minute+10*time.Second || took > 4*time.Minute+11*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if len(p.heads) != 4 {
+				t.Errorf("%d requests", len(p.heads))
+			}
+		})
+	}
 }
