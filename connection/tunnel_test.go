@@ -410,6 +410,7 @@ func TestTalkWithProxyIsBoundedAsAWhole(t *testing.T) {
 			if len(p.heads) != 4 {
 				t.Errorf("%d requests", len(p.heads))
 			}
+			time.Sleep(10 * time.Second) // until the proxy wakes up
 		})
 	}
 }
