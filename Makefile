@@ -2,7 +2,7 @@
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: demo test lint bench bench-docs bench-go fuzz peers
+.PHONY: demo test lint bench bench-docs bench-go fuzz peers bench-peers
 
 # The main job on embedded servers: calls, their timelines, the architecture.
 demo:
@@ -12,9 +12,13 @@ demo:
 test: peers
 	go test -race -timeout 10m ./...
 
-# The servers that interop tests start on loopback.
+# The servers and proxies that interop tests start on loopback.
 peers:
 	sh scripts/test-peers
+
+# What `make bench` measures with and against.
+bench-peers:
+	sh scripts/test-peers bench
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these files"; exit 1; }
@@ -22,11 +26,11 @@ lint:
 	go run $(STATICCHECK) ./...
 
 # Catena against its peers, in interleaved rounds: about half an hour.
-bench: peers
+bench: bench-peers
 	cd bench && go run ./cmd/bench -json results.json
 
 # The same, drawn into docs/performance.md and docs/performance/.
-bench-docs: peers
+bench-docs: bench-peers
 	cd bench && go run ./cmd/bench -docs ../docs
 
 # Small calls against net/http, allocations and the cost of parts, in minutes.
