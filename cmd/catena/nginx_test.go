@@ -1,24 +1,19 @@
+//go:build unix
+
 package main
 
 import (
 	"bytes"
-	"crypto/ecdsa"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/hex"
-	"encoding/pem"
-	"fmt"
 	"hash"
 	"io"
 	"math/rand/v2"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"text/template"
-	"time"
 )
 
 // largeSize is the size of what is sent through nginx.
@@ -26,9 +21,9 @@ const largeSize = 100 << 20
 
 // TestNginx calls a real nginx in each protocol that it speaks.
 func TestNginx(t *testing.T) {
-	n := startNginx(t)
+	n := startNginx(t, "127.0.0.1:1")
 	large := filepath.Join(n.folder, "files", "large.bin")
-	sum := writeLarge(t, large)
+	sum := writeLarge(t, large, largeSize)
 	tests := []struct {
 		name, base, protocol string
 		args                 []string
@@ -90,7 +85,7 @@ func (s *sink) sum() string { return hex.EncodeToString(s.Sum(nil)) }
 
 // writeLarge writes a file that no mistake leaves intact, and returns its
 // checksum.
-func writeLarge(t *testing.T, name string) string {
+func writeLarge(t *testing.T, name string, size int64) string {
 	t.Helper()
 	f, err := os.Create(name)
 	if err != nil {
@@ -98,7 +93,7 @@ func writeLarge(t *testing.T, name string) string {
 	}
 	defer f.Close()
 	s := &sink{Hash: sha256.New()}
-	content := io.LimitReader(rand.NewChaCha8([32]byte{}), largeSize)
+	content := io.LimitReader(rand.NewChaCha8([32]byte{}), size)
 	if _, err := io.Copy(io.MultiWriter(f, s), content); err != nil {
 		t.Fatal(err)
 	}
@@ -121,17 +116,19 @@ func sumOf(t *testing.T, name string) string {
 
 // nginx is a running nginx and its configuration.
 type nginx struct {
-	folder                string
+	*realPeer
 	Plain, Clear2, Secure string // ports
-	CA                    string // the file of its certificate
+	Backend               string // host:port that /backend/ leads to
+	Root                  bool   // whether it may, and must, say who serves
 }
 
 var nginxConfig = template.Must(template.New("").Parse(`
 daemon off;
-master_process off;
+{{if .Root}}user root;{{end}}
+worker_processes 1;
 pid nginx.pid;
-error_log error.log;
-events { worker_connections 64; }
+error_log error.log info;
+events { worker_connections 256; }
 http {
 	access_log off;
 	client_body_temp_path temp/body;
@@ -140,6 +137,8 @@ http {
 	uwsgi_temp_path temp/uwsgi;
 	scgi_temp_path temp/scgi;
 	client_max_body_size 0;
+	large_client_header_buffers 8 64k;
+	keepalive_requests 1000000;
 	server {
 		listen 127.0.0.1:{{.Plain}};
 		listen 127.0.0.1:{{.Clear2}} http2;
@@ -151,134 +150,47 @@ http {
 			dav_methods PUT;
 			create_full_put_path on;
 		}
+		location = /empty { return 204; }
+		location = /refuse { return 403 "refused\n"; }
+		location = /trailers {
+			try_files /small.txt =404;
+			add_trailer X-Late "after the body";
+		}
+		location /backend/ {
+			proxy_pass http://{{.Backend}}/;
+			proxy_http_version 1.1;
+			proxy_set_header Connection "";
+			proxy_request_buffering off;
+			proxy_buffer_size 64k;
+			proxy_buffers 8 64k;
+			proxy_busy_buffers_size 128k;
+		}
 	}
 }
 `))
 
-// startNginx starts an nginx of the test's own on loopback, with all its files in
-// the test's folder. It ends with the test.
-func startNginx(t *testing.T) *nginx {
+// startNginx starts an nginx in front of backend, host:port.
+func startNginx(t *testing.T, backend string) *nginx {
 	t.Helper()
-	binary := findNginx(t)
-	n := &nginx{folder: t.TempDir()}
-	n.CA = filepath.Join(n.folder, "cert.pem")
-	for _, folder := range []string{"temp", "files"} {
-		if err := os.Mkdir(filepath.Join(n.folder, folder), 0o755); err != nil {
-			t.Fatal(err)
-		}
+	n := &nginx{realPeer: newRealPeer(t, "nginx", "nginx-light"), Backend: backend, Root: os.Getuid() == 0}
+	if err := os.Mkdir(filepath.Join(n.folder, "temp"), 0o755); err != nil {
+		t.Fatal(err)
 	}
 	n.write(t, "files/small.txt", []byte("small\n"))
-	n.writeCertificate(t)
-	// A port that is free now may be taken when nginx gets there.
-	var err error
-	for range 3 {
-		if err = n.start(t, binary); err == nil {
-			return n
-		}
-	}
-	t.Fatal(err)
-	return nil
-}
-
-// findNginx is where nginx is. CI has it: there it must not be missing.
-func findNginx(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"nginx", "/usr/sbin/nginx"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	const missing = "nginx is missing: install the Debian package nginx-light, or run scripts/test-peers as root"
-	if os.Getenv("CI") == "true" {
-		t.Fatal(missing)
-	}
-	t.Skip(missing)
-	return ""
-}
-
-func (n *nginx) start(t *testing.T, binary string) error {
-	t.Helper()
-	n.Plain, n.Clear2, n.Secure = freePort(t), freePort(t), freePort(t)
-	var config bytes.Buffer
-	if err := nginxConfig.Execute(&config, n); err != nil {
-		t.Fatal(err)
-	}
-	n.write(t, "nginx.conf", config.Bytes())
-	var output bytes.Buffer
-	cmd := exec.Command(binary, "-p", n.folder+"/", "-e", "error.log", "-c", "nginx.conf")
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() { // ends with nginx
-		defer close(ended)
-		cmd.Wait()
-	}()
-	for _, port := range []string{n.Plain, n.Clear2, n.Secure} {
-		if !answers(port, ended) {
-			cmd.Process.Kill()
-			<-ended
-			log, _ := os.ReadFile(filepath.Join(n.folder, "error.log"))
-			return fmt.Errorf("nginx does not listen at port %s\n%s\n%s", port, &output, log)
-		}
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		<-ended
+	n.start(t, func() (ports, args []string) {
+		n.Plain, n.Clear2, n.Secure = freePort(t), freePort(t), freePort(t)
+		n.write(t, "nginx.conf", render(t, nginxConfig, n))
+		return []string{n.Plain, n.Clear2, n.Secure}, []string{"-p", n.folder + "/", "-e", "error.log", "-c", "nginx.conf"}
 	})
-	return nil
+	return n
 }
 
-// answers waits until something listens at port.
-func answers(port string, ended <-chan struct{}) bool {
-	again := time.NewTicker(10 * time.Millisecond)
-	defer again.Stop()
-	giveUp := time.NewTimer(10 * time.Second)
-	defer giveUp.Stop()
-	for {
-		if conn, err := net.Dial("tcp", "127.0.0.1:"+port); err == nil {
-			conn.Close()
-			return true
-		}
-		select {
-		case <-ended:
-			return false
-		case <-giveUp.C:
-			return false
-		case <-again.C:
-		}
-	}
-}
-
-func freePort(t *testing.T) string {
+// render is a configuration of a peer's.
+func render(t *testing.T, config *template.Template, data any) []byte {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	var b bytes.Buffer
+	if err := config.Execute(&b, data); err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
-}
-
-func (n *nginx) write(t *testing.T, name string, content []byte) {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(n.folder, name), content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (n *nginx) writeCertificate(t *testing.T) {
-	t.Helper()
-	certificate, err := selfSigned("127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := x509.MarshalECPrivateKey(certificate.PrivateKey.(*ecdsa.PrivateKey))
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.write(t, "cert.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]}))
-	n.write(t, "key.pem", pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key}))
+	return b.Bytes()
 }
