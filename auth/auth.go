@@ -8,8 +8,7 @@ import (
 
 // PreemptiveScheme is the scheme of the challenge in a 407 that no proxy sent: it is made up before
 // the first CONNECT to a proxy, to ask the proxy's authenticator for credentials ahead of any refusal.
-// An authenticator that answers nil is asked again when the proxy really refuses. Not yet: this version
-// sends no CONNECT.
+// An authenticator that answers nil is asked again when the proxy really refuses.
 const PreemptiveScheme = "Catena-Preemptive"
 
 // Authenticator answers challenges. It is used by many calls at once.
@@ -18,12 +17,36 @@ type Authenticator interface {
 	// to give up: then the caller gets resp, or an error where the refusal came to a CONNECT. An error
 	// ends the call.
 	//
+	// An answer that repeats the very credentials that were just refused, in a request that differs in
+	// nothing else, counts as giving up.
+	//
 	// Body and Response of the answer are not the authenticator's business: the body is rewound and
 	// Response set after it returns. resp.Request carries the call's context, a CONNECT's too, and an
 	// authenticator that waits obeys it. resp is read-only and its body is not to be read.
 	//
 	// via is the proxy in use, with its password; Proxy{} is none.
 	Authenticate(via proxy.Proxy, resp *http.Response) (*http.Request, error)
+}
+
+// Preemptive is an Authenticator that is also asked before a request is sent: each request of a call, to
+// an origin, that has neither Authorization nor user information in its URL, those after redirects
+// included. [Store] is one.
+type Preemptive interface {
+	Authenticator
+
+	// Authorize may set Authorization in req, a copy made for it; it leaves the body alone. An error ends
+	// the call. req carries the call's context.
+	Authorize(req *http.Request) error
+}
+
+// Observer is an Authenticator that is also shown responses, whatever their status: what a server says
+// about the next credentials comes with an answer that refused nothing (Authentication-Info, RFC 7615).
+type Observer interface {
+	Authenticator
+
+	// Observe sees the response to each request of a call, before it is followed or handed out. resp is
+	// read-only, its body is not to be read, and via is as in Authenticate.
+	Observe(via proxy.Proxy, resp *http.Response)
 }
 
 // AuthenticatorFunc is a function that is an Authenticator.

@@ -29,7 +29,6 @@ func Basic(user, password string) Authenticator {
 
 // checkBasic returns why the credentials can't be sent, without showing them.
 func checkBasic(user, password string) error {
-	isControl := func(r rune) bool { return r < ' ' || r == 0x7f }
 	switch {
 	case strings.Contains(user, ":"):
 		return errors.New("user name for Basic authentication has a colon")
@@ -40,6 +39,10 @@ func checkBasic(user, password string) error {
 	}
 	return nil
 }
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }
+
+var errNoRequest = errors.New("response to authenticate for has no request")
 
 type basic struct {
 	value string // of the header field
@@ -55,7 +58,7 @@ func (b *basic) Authenticate(_ proxy.Proxy, resp *http.Response) (*http.Request,
 		return nil, b.err
 	}
 	if resp.Request == nil {
-		return nil, errors.New("response to authenticate for has no request")
+		return nil, errNoRequest
 	}
 	if resp.Request.Header.Get(answer) == b.value {
 		return nil, nil
@@ -70,6 +73,13 @@ func (b *basic) answers(challenges []Challenge, status int) bool {
 		}
 	}
 	return false
+}
+
+func (b *basic) strength(status int, challenges []Challenge) int {
+	if b.answers(challenges, status) {
+		return strengthBasic
+	}
+	return 0
 }
 
 // fieldsOf names the field that resp's challenges are in and the one for the answer, both "" if resp is
