@@ -74,10 +74,27 @@ func (f follower) authenticate(a auth.Authenticator, why event.Reason) (*http.Re
 	if next == nil {
 		return nil, event.ReasonAuthenticatorDone, nil
 	}
+	if f.repeats(next) {
+		return nil, event.ReasonRepeated, nil
+	}
 	if next == f.resp.Request {
 		next = again(next)
 	}
 	return next, why, nil
+}
+
+// repeats reports whether next has the credentials that were just refused: once is
+// enough. They may be those of a URL, the request's or the proxy's, which the
+// links below send.
+func (f follower) repeats(next *http.Request) bool {
+	user, field := f.resp.Request.URL.User, "Authorization"
+	if f.resp.StatusCode == http.StatusProxyAuthRequired {
+		user, field = f.via().User, "Proxy-Authorization"
+	}
+	if user != nil && f.resp.Request.Header.Get(field) == "" {
+		return next.Header.Get(field) == basic(user)
+	}
+	return auth.Repeats(f.resp, next)
 }
 
 // authenticateProxy answers the 407 of a plain HTTP proxy. One that comes from an

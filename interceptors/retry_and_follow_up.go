@@ -1,6 +1,8 @@
 package interceptors
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -33,6 +35,7 @@ type loop struct {
 	run        *chain.Run
 	allocation *connection.StreamAllocation
 	followUps  int
+	authorizer authorizer
 }
 
 func (l *loop) do(req *http.Request) (*http.Response, error) {
@@ -45,6 +48,12 @@ func (l *loop) do(req *http.Request) (*http.Response, error) {
 			closeBody(req)
 			return nil, cause
 		}
+		authorized, err := l.authorizer.prepare(req, l.link.Config())
+		if err != nil {
+			closeBody(req)
+			return nil, l.ended(req, err)
+		}
+		req = authorized
 		resp, err := l.link.Proceed(req)
 		if err != nil {
 			if req, err = l.retry(req, err); err != nil {
@@ -53,6 +62,7 @@ func (l *loop) do(req *http.Request) (*http.Response, error) {
 			continue
 		}
 		l.note(req)
+		l.authorizer.observe(resp, l.allocation.Exchange(), l.link.Config())
 		next, err := l.followUp(resp)
 		if err != nil || next == nil {
 			return resp, err
@@ -89,6 +99,17 @@ func (l *loop) decide(req *http.Request, f *connection.Failure, config *chain.Co
 		idempotent: f.Request == nil || idempotent(f.Request),
 		replayable: replayable(req),
 	}.decide()
+}
+
+// ended is err, or what ended the call while an authenticator was asked, if err
+// is about that.
+func (l *loop) ended(req *http.Request, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		if cause := l.allocation.Life().CauseWith(req.Context()); cause != nil {
+			return cause
+		}
+	}
+	return err
 }
 
 // note remembers how the response to req came about, for InfoOf.
@@ -130,6 +151,7 @@ func (l *loop) followUp(resp *http.Response) (*http.Request, error) {
 	prior := *resp
 	prior.Body = http.NoBody
 	next.Response = &prior
+	l.authorizer.note(next, why)
 	l.run.Listener.FollowUpDecision(l.run.Call, resp, next, why)
 	l.allocation.NewRoutes()
 	return next, nil
@@ -140,7 +162,7 @@ func (l *loop) next(resp *http.Response) (*http.Request, event.Reason, error) {
 	f := follower{config: l.link.Config(), secrets: l.run.Secrets, resp: resp, exchange: l.allocation.Exchange()}
 	next, why, err := f.next()
 	if err != nil || next == nil {
-		return nil, why, err
+		return nil, why, l.ended(resp.Request, err)
 	}
 	if next.Body != nil && next.Body != http.NoBody && next.GetBody == nil {
 		return nil, event.ReasonOneShotBody, nil
