@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"net/url"
 	"strings"
 	"sync"
 
@@ -161,3 +162,15 @@ func headOf(r *bufio.Reader) (string, error) {
 func proxyAt(t proxy.Type, host string) proxy.Proxy {
 	return proxy.Proxy{Type: t, Host: host, Port: 3128}
 }
+
+// hostSelector is a proxy for each host, and one for "" that the others have.
+type hostSelector map[string]proxy.Proxy
+
+func (s hostSelector) Select(_ context.Context, u *url.URL) ([]proxy.Proxy, error) {
+	if p, ok := s[u.Hostname()]; ok {
+		return []proxy.Proxy{p}, nil
+	}
+	return []proxy.Proxy{s[""]}, nil
+}
+
+func (hostSelector) ConnectFailed(*url.URL, proxy.Proxy, error) {}
