@@ -21,3 +21,15 @@ func StoreSpaces(p Preemptive) int {
 	defer s.mu.Unlock()
 	return len(s.spaces)
 }
+
+// StoreRealms is how many realms a Store remembers of one origin at most.
+func StoreRealms(p Preemptive) int {
+	s := p.(*store)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	most := 0
+	for _, known := range s.spaces {
+		most = max(most, len(known.realms))
+	}
+	return most
+}

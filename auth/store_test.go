@@ -147,6 +147,48 @@ func TestStoreKeepsOthers(t *testing.T) {
 	}
 }
 
+// TestStoreForgetsWhatItSent: credentials made for each request belong to their realm, whichever of them is
+// refused; a token that was renewed meanwhile is not forgotten for the old one.
+func TestStoreForgetsWhatItSent(t *testing.T) {
+	refuse := func(a auth.Authenticator, sent, challenge string) {
+		resp := refusal(t, 401, challenge)
+		resp.Request = newRequest(t, "GET", "http://a.test/", "")
+		resp.Request.Header.Set("Authorization", sent)
+		if _, err := a.Authenticate(proxy.Proxy{}, resp); err != nil {
+			t.Fatal(err)
+		}
+	}
+	digest := auth.Store(auth.Digest("me", "pw"))
+	asked(t, digest, "http://a.test/x/", `Digest realm="r", nonce="n", qop="auth"`)
+	asked(t, digest, "http://a.test/y/", `Digest realm="q", nonce="n", qop="auth"`)
+	first := ahead(t, digest, "http://a.test/x/")
+	ahead(t, digest, "http://a.test/x/")
+	refuse(digest, first, `Digest realm="r", nonce="n", qop="auth"`)
+	if got := paramsOf(ahead(t, digest, "http://a.test/x/"))["realm"]; got != "q" {
+		t.Errorf("realm %q is sent to, want q, which alone was not refused", got)
+	}
+
+	source := tokens{}
+	inner := auth.Bearer(source.token)
+	bearer := auth.Store(inner)
+	asked(t, bearer, "http://a.test/", "Bearer")
+	asked(t, bearer, "http://b.test/", "Bearer")
+	renewed := refusal(t, 401, `Bearer error="invalid_token"`)
+	renewed.Request.Header.Set("Authorization", "Bearer t1")
+	if _, err := inner.Authenticate(proxy.Proxy{}, renewed); err != nil {
+		t.Fatal(err)
+	}
+	ahead(t, bearer, "http://a.test/") // t2
+	refuse(bearer, "Bearer t1", "Bearer")
+	if got := ahead(t, bearer, "http://a.test/"); got != "Bearer t2" {
+		t.Errorf("%q is sent, want the new token", got)
+	}
+	refuse(bearer, "Bearer t2", "Bearer")
+	if got := ahead(t, bearer, "http://a.test/"); got != "" {
+		t.Errorf("%q is sent after its refusal", got)
+	}
+}
+
 // TestStoreAhead: what of each authenticator is sent ahead.
 func TestStoreAhead(t *testing.T) {
 	values := func(values ...string) auth.Authenticator {
@@ -328,6 +370,9 @@ func TestStoreIsBounded(t *testing.T) {
 	}
 	for i := range 100 {
 		asked(t, a, "http://h0.test/", fmt.Sprintf(`Basic realm="%d"`, i))
+	}
+	if n := auth.StoreRealms(a); n > 8 {
+		t.Errorf("%d realms are remembered of one origin", n)
 	}
 	asked(t, a, "http://huge.test/", `Basic realm="`+strings.Repeat("x", 2<<10)+`"`)
 	if ahead(t, a, "http://huge.test/") != "" {

@@ -71,7 +71,7 @@ func (t *tokenFlights) run(ctx context.Context, f *tokenFlight) {
 	err := errors.New("it ended its goroutine")
 	defer func() {
 		if v := recover(); v != nil {
-			token, err = "", fmt.Errorf("panic: %v", v)
+			err = fmt.Errorf("panic: %v", v)
 		}
 		t.land(f, token, err)
 	}()
@@ -90,9 +90,6 @@ func (t *tokenFlights) land(f *tokenFlight, token string, err error) {
 		}
 	}
 	t.mu.Unlock()
-	if err != nil {
-		token = ""
-	}
 	f.token, f.err = token, err
 	f.cancel()
 	close(f.done)
