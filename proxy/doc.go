@@ -5,8 +5,11 @@
 // [FromEnvironment] are the usual ones and [SelectorFunc] makes one of a function. Selecting is a
 // decision only: nothing in this package looks up a name or opens a connection to select.
 //
-// The client speaks to plain HTTP proxies, for http URLs. CONNECT tunnels, [HTTPS] and SOCKS proxies
-// can be named and selected; a connection by one fails with connection.ErrUnsupportedRoute (not yet).
+// Who learns what of a call differs by [Type]. The origin's name is resolved by the proxy, except for
+// [SOCKS4], which is told an address. An HTTP or HTTPS proxy reads requests for http URLs and answers
+// them in the origin's stead; of everything else a proxy sees host and port, and passes bytes on.
+//
+// The SOCKS handshakes live here too ([Handshake]); their failures are a [*SOCKSError].
 //
 // # Passwords
 //

@@ -2,7 +2,9 @@ package proxy_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"strings"
@@ -70,4 +72,30 @@ func ExampleFromEnvironment() {
 	// www.example.com [direct] <nil>
 	// 10.1.2.3 [direct] <nil>
 	// localhost [direct] <nil>
+}
+
+// A call that fails at a SOCKS proxy has a *SOCKSError in its error.
+func ExampleSOCKSError() {
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	go func() { // a proxy that refuses
+		defer theirs.Close()
+		request := make([]byte, 32)
+		theirs.Read(request)
+		theirs.Write([]byte{5, 0})
+		theirs.Read(request)
+		theirs.Write([]byte{5, 5, 0, 1, 0, 0, 0, 0, 0, 0})
+	}()
+	err := proxy.Handshake(context.Background(), ours, proxy.Proxy{Type: proxy.SOCKS5, Host: "proxy.test"}, "example.com:443")
+
+	var refused *proxy.SOCKSError
+	if errors.As(err, &refused) {
+		fmt.Println("code", refused.Code)
+		fmt.Println("credentials:", errors.Is(err, proxy.ErrUnauthorized))
+		fmt.Println(err)
+	}
+	// Output:
+	// code 5
+	// credentials: false
+	// proxy socks5://proxy.test:1080 did not connect to example.com:443: connection refused (reply code 5)
 }

@@ -34,8 +34,8 @@ var schemes = map[string]Type{
 // resolves names); without one it is http. Scheme and host are read without regard to case, and a host
 // in Unicode becomes its ASCII form (RFC 5891). An IPv6 address stands in brackets, its zone after "%"
 // or "%25". Without a port it is the default of [Proxy]. User and password are percent-decoded; a '/',
-// '?' or '#' in them must be encoded, and a ':' in the user. A single "/" at the end is ignored, as is
-// white space around the whole.
+// '?' or '#' in them must be encoded, and a ':' in the user. They must be such as the type can carry (see
+// [Proxy]). A single "/" at the end is ignored, as is white space around the whole.
 //
 // The error says what is wrong and shows neither the password nor anything that may be a piece of it.
 func Parse(s string) (Proxy, error) {
@@ -78,6 +78,9 @@ func Parse(s string) (Proxy, error) {
 		return Proxy{}, err
 	}
 	if p.Port, err = parsePort(port, t); err != nil {
+		return Proxy{}, err
+	}
+	if err := p.Validate(); err != nil {
 		return Proxy{}, err
 	}
 	return p, nil

@@ -49,6 +49,9 @@ func TestParse(t *testing.T) {
 			Type: proxy.HTTP, Host: "p.test", Port: 80, User: user("a@b", "/:%+ "),
 		}},
 		{"http://me:p@ss:word@p.test", proxy.Proxy{Type: proxy.HTTP, Host: "p.test", Port: 80, User: user("me", "p@ss:word")}},
+		{"socks4://me@p.test", proxy.Proxy{Type: proxy.SOCKS4, Host: "p.test", Port: 1080, User: url.User("me")}},
+		{"socks4a://me:pw@p.test", proxy.Proxy{Type: proxy.SOCKS4A, Host: "p.test", Port: 1080, User: user("me", "pw")}},
+		{"socks5://m%40:p%3A@[::1]", proxy.Proxy{Type: proxy.SOCKS5, Host: "::1", Port: 1080, User: user("m@", "p:")}},
 		{"http://mé:pä@p.test", proxy.Proxy{Type: proxy.HTTP, Host: "p.test", Port: 80, User: user("mé", "pä")}},
 	}
 	for _, tt := range tests {
@@ -90,6 +93,9 @@ func TestParseErrors(t *testing.T) {
 		{"http://m%e:hunter2@p.test", "proxy user info has a malformed percent-encoding"},
 		{"http://me:hunter2%0d%0a@p.test", "proxy user info has a control character"},
 		{"socks4://me%00:hunter2@p.test", "proxy user info has a control character"},
+		{"socks5://me@p.test", "proxy password is empty or too long: socks5 wants 1 to 255 bytes"},
+		{"socks5://:hunter2@p.test", "proxy user has 0 bytes: socks5 wants 1 to 255"},
+		{"socks5h://me:hunter2" + strings.Repeat("x", 249) + "@p.test", "proxy password is empty or too long: socks5 wants 1 to 255 bytes"},
 		{"http://me:hunter2", "proxy port is not a number from 1 to 65535"},
 		{"http://p.test:0", "proxy port is not a number from 1 to 65535"},
 		{"http://p.test:65536", "proxy port is not a number from 1 to 65535"},

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"strings"
 )
 
 // Type is the kind of a proxy: the language that is spoken to it.
@@ -15,17 +16,15 @@ const (
 	// Direct is no proxy: the socket goes to the origin.
 	Direct Type = iota
 	// HTTP is a proxy reached in clear text. Requests for http URLs are sent to it in absolute form
-	// (RFC 9112 section 3.2.2), others go through a CONNECT tunnel (RFC 9110 section 9.3.6; not yet).
+	// (RFC 9112 section 3.2.2), others go through a CONNECT tunnel (RFC 9110 section 9.3.6).
 	HTTP
-	// HTTPS is an HTTP proxy reached over TLS (not yet).
+	// HTTPS is an HTTP proxy reached over TLS.
 	HTTPS
-	// SOCKS4 is told an IPv4 address; we resolve the origin's name. It has a user but no password
-	// (not yet).
+	// SOCKS4 is told an IPv4 address; we resolve the origin's name. It has a user but no password.
 	SOCKS4
-	// SOCKS4A is SOCKS4 with the origin's name resolved by the proxy (not yet).
+	// SOCKS4A is SOCKS4 with the origin's name resolved by the proxy; IPv6 addresses can't be told.
 	SOCKS4A
-	// SOCKS5 is RFC 1928, the origin's name resolved by the proxy, with RFC 1929's user and password
-	// (not yet).
+	// SOCKS5 is RFC 1928, the origin's name resolved by the proxy, with RFC 1929's user and password.
 	SOCKS5
 )
 
@@ -69,7 +68,9 @@ type Proxy struct {
 	Host string // name or IP address, an IPv6 address without brackets; empty for Direct
 	Port int    // 0 means the default: 80 for HTTP, 443 for HTTPS, 1080 for SOCKS
 
-	// User is sent to the proxy at once, without waiting to be asked. nil means no credentials.
+	// User is sent to the proxy at once, without waiting to be asked; to a SOCKS5 proxy if that chooses
+	// the method. nil means no credentials. SOCKS5 takes a user and a password of 1 to 255 bytes each
+	// (RFC 1929). SOCKS4 and SOCKS4A take a user without NUL; they know no password and none is sent.
 	User *url.Userinfo
 }
 
@@ -132,6 +133,7 @@ func (p Proxy) Redacted() Proxy {
 }
 
 // Validate returns an error that says why p can't be used, or nil. It accepts all that [Parse] returns.
+// The error has no password in it.
 func (p Proxy) Validate() error {
 	switch {
 	case !p.Type.known():
@@ -144,6 +146,32 @@ func (p Proxy) Validate() error {
 		return errors.New("proxy has no host")
 	case p.Port < 0 || p.Port > 65535:
 		return fmt.Errorf("proxy port %d is outside 1 to 65535", p.Port)
+	}
+	return p.validateUser()
+}
+
+// maxSOCKSUser is what a byte can tell the length of (RFC 1929).
+const maxSOCKSUser = 255
+
+// validateUser refuses credentials that the proxy can't be told.
+func (p Proxy) validateUser() error {
+	if p.User == nil {
+		return nil
+	}
+	user := p.User.Username()
+	password, _ := p.User.Password()
+	switch p.Type {
+	case SOCKS4, SOCKS4A:
+		if strings.IndexByte(user, 0) >= 0 {
+			return fmt.Errorf("proxy user has a NUL, where %s ends it", p.Type)
+		}
+	case SOCKS5:
+		switch {
+		case user == "" || len(user) > maxSOCKSUser:
+			return fmt.Errorf("proxy user has %d bytes: socks5 wants 1 to %d", len(user), maxSOCKSUser)
+		case password == "" || len(password) > maxSOCKSUser:
+			return fmt.Errorf("proxy password is empty or too long: socks5 wants 1 to %d bytes", maxSOCKSUser)
+		}
 	}
 	return nil
 }

@@ -125,6 +125,9 @@ func TestRedacted(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
+	user := func(kind proxy.Type, name, password string) proxy.Proxy {
+		return proxy.Proxy{Type: kind, Host: "p.test", User: url.UserPassword(name, password)}
+	}
 	tests := []struct {
 		p    proxy.Proxy
 		want string
@@ -139,6 +142,17 @@ func TestValidate(t *testing.T) {
 		{proxy.Proxy{Type: proxy.HTTP, Host: "p.test", Port: -1}, "proxy port -1 is outside 1 to 65535"},
 		{proxy.Proxy{Type: 17, Host: "p.test"}, "proxy type 17 is unknown"},
 		{proxy.Proxy{Type: -1, Host: "p.test"}, "proxy type -1 is unknown"},
+		{user(proxy.SOCKS5, strings.Repeat("u", 255), strings.Repeat("p", 255)), ""},
+		{user(proxy.SOCKS5, strings.Repeat("u", 256), "p"), "proxy user has 256 bytes: socks5 wants 1 to 255"},
+		{user(proxy.SOCKS5, "", "hunter2"), "proxy user has 0 bytes: socks5 wants 1 to 255"},
+		{user(proxy.SOCKS5, "me", ""), "proxy password is empty or too long: socks5 wants 1 to 255 bytes"},
+		{user(proxy.SOCKS5, "me", strings.Repeat("p", 256)), "proxy password is empty or too long: socks5 wants 1 to 255 bytes"},
+		{proxy.Proxy{Type: proxy.SOCKS5, Host: "p.test", User: url.User("me")}, "proxy password is empty or too long: socks5 wants 1 to 255 bytes"},
+		{user(proxy.SOCKS4, "me", "not sent"), ""},
+		{user(proxy.SOCKS4, "", ""), ""},
+		{user(proxy.SOCKS4, "a\x00b", ""), "proxy user has a NUL, where socks4 ends it"},
+		{user(proxy.SOCKS4A, "\x00", ""), "proxy user has a NUL, where socks4a ends it"},
+		{user(proxy.HTTP, "", ""), ""},
 	}
 	for _, tt := range tests {
 		got := ""

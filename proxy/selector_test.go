@@ -67,3 +67,10 @@ func TestSelectorFunc(t *testing.T) {
 	}
 	s.ConnectFailed(u, proxy.Proxy{}, failure)
 }
+
+func TestNilSelectorFunc(t *testing.T) {
+	list, err := proxy.SelectorFunc(nil).Select(t.Context(), &url.URL{})
+	if err == nil || len(list) > 0 {
+		t.Errorf("got %v, %v; want an error", list, err)
+	}
+}

@@ -17,10 +17,10 @@ import (
 // not a byte beyond the proxy's reply was read from it. p's credentials are sent where
 // the proxy asks for them (SOCKS5) or at once (SOCKS4 and SOCKS4A).
 //
-// The error is a *[SOCKSError]. conn, which Handshake never hands back closed
-// unless it has no deadlines, is then of no more use. When ctx ends, Handshake
-// returns at once with its error in the SOCKSError; nobody else may set deadlines of
-// conn meanwhile. It has no timeout of its own.
+// The error is a *[SOCKSError]; conn is then of no more use, and the caller's to
+// close. When ctx ends, Handshake returns at once, and the SOCKSError has ctx's error.
+// It has no timeout of its own. Nobody else may use conn or set its deadlines
+// meanwhile; there is none after a success.
 //
 // An engine part without a promise to users.
 func Handshake(ctx context.Context, conn net.Conn, p Proxy, addr string) error {
@@ -28,8 +28,8 @@ func Handshake(ctx context.Context, conn net.Conn, p Proxy, addr string) error {
 	stop := context.AfterFunc(ctx, func() { interrupt(conn) })
 	err := t.shake(addr)
 	if !stop() {
-		// The interruption may have come after the last read: the connection has
-		// a deadline in the past now, or will have.
+		// Even if everything went well: the deadline may have come after the last
+		// read, or is still to come.
 		t.code, err = 0, ctx.Err()
 	}
 	if err != nil {
@@ -38,7 +38,8 @@ func Handshake(ctx context.Context, conn net.Conn, p Proxy, addr string) error {
 	return nil
 }
 
-// interrupt makes what waits for conn fail.
+// interrupt makes what waits for conn fail: by a deadline that has passed, which ends
+// the wait and no more, or else by closing it.
 func interrupt(conn net.Conn) {
 	if conn.SetDeadline(time.Unix(1, 0)) != nil {
 		conn.Close()
@@ -57,7 +58,6 @@ type SOCKSError struct {
 	// Code is the reply code by which the proxy refused (RFC 1928 section 6 for
 	// SOCKS5; 91 to 93 in SOCKS4), and 0 where it came to no reply.
 	Code byte
-
 	// Err is the meaning of Code, or what else went wrong: the target or the
 	// credentials can't be expressed in this version of SOCKS, the proxy did not
 	// keep to it or closed the connection, reading or writing failed, the context ended.
