@@ -57,6 +57,7 @@ func (r *Route) Forwarded() bool {
 	return (r.Proxy.Type == proxy.HTTP || r.Proxy.Type == proxy.HTTPS) && !r.RequiresTunnel()
 }
 
+// String is "host at ip:port via proxy", with what says nothing new left out.
 func (r *Route) String() string {
 	s := r.Address.HostPort()
 	if at := r.SocketAddr(); at != s {
@@ -64,6 +65,9 @@ func (r *Route) String() string {
 	}
 	if !r.Proxy.IsDirect() {
 		s += " via " + r.Proxy.String()
+	}
+	if r.SOCKSHost != "" && r.SOCKSHost != r.Proxy.Host {
+		s += " at " + r.DialAddr()
 	}
 	return s
 }

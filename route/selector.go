@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
-	"net/url"
+	"slices"
 
 	"github.com/catena-http/catena/event"
 	"github.com/catena-http/catena/proxy"
@@ -61,27 +60,6 @@ func (s *Selector) HasNext() bool {
 	return !s.asked || len(s.proxies) > 0 || len(s.postponed) > 0
 }
 
-// Error is a failure to work out routes: of the proxy selector, or of a lookup.
-type Error struct {
-	Step  event.Step  // "proxyselect" or "dns"
-	Host  string      // the host that was looked up
-	Proxy proxy.Proxy // the proxy that host belongs to; zero: the origin's
-	Err   error
-}
-
-func (e *Error) Error() string {
-	switch {
-	case e.Step == event.StepProxySelect:
-		return "select a proxy: " + e.Err.Error()
-	case !e.Proxy.IsDirect():
-		return fmt.Sprintf("look up proxy %s: %v", e.Host, e.Err)
-	default:
-		return e.Err.Error()
-	}
-}
-
-func (e *Error) Unwrap() error { return e.Err }
-
 // ErrExhausted is what Next returns when no selection is left.
 var ErrExhausted = errors.New("no route is left")
 
@@ -114,11 +92,22 @@ func (s *Selector) Next(ctx context.Context) (*Selection, error) {
 	return last, nil
 }
 
+// checkProxies makes a failure of the selector of a proxy that no connection can be
+// made by: a list with a mistake in it is not followed in part.
+func checkProxies(proxies []proxy.Proxy) error {
+	for _, p := range proxies {
+		if err := p.Validate(); err != nil {
+			return fmt.Errorf("the selector lists %s, which can't be used: %w", p, err)
+		}
+	}
+	return nil
+}
+
 // errPanicked is what a step ends with in which the application's code panics.
 var errPanicked = errors.New("the proxy selector or a listener panicked")
 
 func (s *Selector) selectProxies(ctx context.Context) error {
-	u := &url.URL{Scheme: s.address.Scheme, Host: s.address.HostPort(), Path: "/"}
+	u := s.url()
 	returned := false
 	defer func() {
 		if !returned {
@@ -127,68 +116,29 @@ func (s *Selector) selectProxies(ctx context.Context) error {
 	}()
 	s.listener.ProxySelectStart(s.call, u)
 	proxies, err := s.address.Network.ProxySelector.Select(ctx, u)
+	if err == nil {
+		err = checkProxies(proxies)
+	}
 	returned = true
-	if err == nil && len(proxies) == 0 {
+	switch {
+	case err != nil:
+		proxies = nil
+	case len(proxies) == 0:
 		proxies = []proxy.Proxy{{}}
 	}
-	if err != nil {
-		proxies = nil
-	}
 	shown := make([]proxy.Proxy, len(proxies))
-	s.proxies = make([]way, len(proxies))
+	s.proxies = make([]way, 0, len(proxies))
 	for i, p := range proxies {
 		shown[i] = p.Redacted()
-		s.proxies[i] = way{p, shown[i]}
+		if !slices.ContainsFunc(s.proxies, func(w way) bool { return w.proxy.Equal(p) }) {
+			s.proxies = append(s.proxies, way{p, shown[i]})
+		}
 	}
 	s.listener.ProxySelectEnd(s.call, u, shown, err)
 	if err != nil {
 		return &Error{Step: event.StepProxySelect, Err: err}
 	}
 	return nil
-}
-
-func (s *Selector) routesThrough(ctx context.Context, w way) ([]Route, error) {
-	p := w.proxy
-	host, port := s.address.Host, s.address.Port
-	if !p.IsDirect() && !resolvesNames(p) {
-		var err error
-		if host, err = CanonicalHost(p.Host); err != nil {
-			return nil, &Error{Step: event.StepDNS, Host: p.Host, Proxy: w.shown, Err: err}
-		}
-		port = p.EffectivePort()
-	}
-	if port < 1 || port > 65535 {
-		return nil, &Error{Step: event.StepDNS, Host: host, Proxy: w.shown, Err: fmt.Errorf("port %d is out of range", port)}
-	}
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return []Route{{Address: s.address, Proxy: p, Shown: w.shown, SocketHost: ip.Unmap().String(), SocketPort: port}}, nil
-	}
-	if resolvesNames(p) {
-		return []Route{{Address: s.address, Proxy: p, Shown: w.shown, SocketHost: host, SocketPort: port}}, nil
-	}
-	addrs, err := s.lookup(ctx, host)
-	if err != nil {
-		return nil, &Error{Step: event.StepDNS, Host: host, Proxy: w.shown, Err: err}
-	}
-	routes := make([]Route, len(addrs))
-	for i, addr := range addrs {
-		routes[i] = Route{Address: s.address, Proxy: p, Shown: w.shown, SocketHost: addr.String(), SocketPort: port}
-	}
-	return routes, nil
-}
-
-func (s *Selector) lookup(ctx context.Context, host string) (addrs []netip.Addr, err error) {
-	err = errPanicked
-	defer func() { s.listener.DNSEnd(s.call, host, addrs, err) }()
-	s.listener.DNSStart(s.call, host)
-	addrs, err = s.address.Network.Lookup(ctx, host)
-	return addrs, err
-}
-
-// resolvesNames reports whether p is a SOCKS proxy that is given the origin's
-// name.
-func resolvesNames(p proxy.Proxy) bool {
-	return p.Type == proxy.SOCKS4A || p.Type == proxy.SOCKS5
 }
 
 // postpone keeps back the routes that failed before and returns the others,

