@@ -47,7 +47,7 @@ func (d *dialer) openTunnel(ctx context.Context) error {
 	}
 	codec := http1.NewConn(d.stream(), d.secure)
 	for first := true; ; first = false {
-		var answer *refusal
+		var answer connectAnswer
 		heard := false
 		err := d.talk(ctx, func(context.Context) (err error) {
 			answer, err = d.sendConnect(codec, func() { heard = true })
@@ -58,10 +58,14 @@ func (d *dialer) openTunnel(ctx context.Context) error {
 			return errAnotherSocket // it was kept in word only
 		case err != nil:
 			return err
-		case answer == nil:
+		}
+		if o, ok := d.authenticator().(auth.Observer); ok {
+			o.Observe(d.route.Proxy, answer.resp)
+		}
+		if answer.opens() {
 			return nil
 		}
-		if err := d.answer(ctx, answer); err != nil {
+		if err := d.follow(answer); err != nil {
 			return err
 		}
 		if !answer.reusable {
@@ -76,21 +80,25 @@ func cutOff(err error) bool {
 	return !errors.As(err, &protocol) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
 }
 
-// refusal is an answer to CONNECT that opens no tunnel.
-type refusal struct {
-	resp     *http.Response // without its body
-	body     []byte         // its beginning
-	reusable bool           // the socket can carry another CONNECT
+// connectAnswer is a final answer to CONNECT.
+type connectAnswer struct {
+	resp *http.Response // without its body
+
+	// Of a refusal.
+	body     []byte // its beginning
+	reusable bool   // the socket can carry another CONNECT
 }
 
-// sendConnect sends the CONNECT and reads what comes of it: nil where the tunnel is
-// open.
-func (d *dialer) sendConnect(codec *http1.Conn, heard func()) (*refusal, error) {
+// opens reports whether the tunnel is open: any 2xx says so.
+func (a connectAnswer) opens() bool { return a.resp.StatusCode/100 == 2 }
+
+// sendConnect sends the CONNECT and reads what comes of it. Where the tunnel is open,
+// d.conn.through leads to the origin.
+func (d *dialer) sendConnect(codec *http1.Conn, heard func()) (a connectAnswer, err error) {
 	d.tunnel.sent++
 	codec.Begin(wire.Exchange{MaxHeaderBytes: d.terms.Exchange.MaxHeaderBytes, MaxHeaderFields: d.terms.Exchange.MaxHeaderFields})
 	defer codec.End()
-	err := codec.WriteRequestHeaders(d.tunnel.request, 0)
-	if err == nil {
+	if err = codec.WriteRequestHeaders(d.tunnel.request, 0); err == nil {
 		err = codec.FinishRequest(nil)
 	}
 	var resp *http.Response
@@ -102,19 +110,19 @@ func (d *dialer) sendConnect(codec *http1.Conn, heard func()) (*refusal, error) 
 		resp, err = codec.ReadResponseHeaders(heard)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask proxy %s for a tunnel to %s: %w", d.route.Shown, d.target(), err)
+		return a, fmt.Errorf("ask proxy %s for a tunnel to %s: %w", d.route.Shown, d.target(), err)
 	}
-	if resp.StatusCode/100 == 2 {
-		return nil, d.enterTunnel(codec)
+	resp.Request = d.tunnel.request
+	if a.resp = resp; a.opens() {
+		return a, d.enterTunnel(codec)
 	}
-	r := &refusal{resp: resp}
 	socket := d.socket
 	late := time.AfterFunc(refusalTime, func() { socket.Close() })
-	r.body = readRefusal(resp.Body)
+	a.body = readRefusal(resp.Body)
 	inTime := late.Stop()
-	resp.Body, resp.Request = http.NoBody, d.tunnel.request
-	r.reusable = inTime && codec.Reusable() && !httpguts.HeaderValuesContainsToken(resp.Header["Proxy-Connection"], "close")
-	return r, nil
+	resp.Body = http.NoBody
+	a.reusable = inTime && codec.Reusable() && !httpguts.HeaderValuesContainsToken(resp.Header["Proxy-Connection"], "close")
+	return a, nil
 }
 
 // readRefusal reads body as far as it matters and returns its beginning.
@@ -142,14 +150,14 @@ func (d *dialer) enterTunnel(codec *http1.Conn) error {
 	return nil
 }
 
-// answer works out the CONNECT that follows a refusal.
-func (d *dialer) answer(ctx context.Context, r *refusal) error {
-	refused := &route.ProxyError{StatusCode: r.resp.StatusCode, Head: r.resp, Body: r.body, Proxy: d.route.Shown, Target: d.target()}
-	if r.resp.StatusCode != http.StatusProxyAuthRequired {
+// follow works out the CONNECT that follows a refusal; the error is for good.
+func (d *dialer) follow(a connectAnswer) error {
+	refused := &route.ProxyError{StatusCode: a.resp.StatusCode, Head: a.resp, Body: a.body, Proxy: d.route.Shown, Target: d.target()}
+	if a.resp.StatusCode != http.StatusProxyAuthRequired {
 		return refused
 	}
-	next, why, err := d.authenticate(r.resp)
-	d.listener.FollowUpDecision(d.call, r.resp, next, why)
+	next, why, err := d.authenticate(a.resp)
+	d.listener.FollowUpDecision(d.call, a.resp, next, why)
 	switch {
 	case err != nil:
 		return err
@@ -160,41 +168,6 @@ func (d *dialer) answer(ctx context.Context, r *refusal) error {
 	}
 	d.tunnel.request = next
 	return nil
-}
-
-// authenticate is the CONNECT that answers the challenge of resp, or nil: none, why.
-func (d *dialer) authenticate(resp *http.Response) (*http.Request, event.Reason, error) {
-	if d.tunnel.sent >= maxConnects {
-		return nil, event.ReasonTooManyFollowUps, nil
-	}
-	next, err := d.askAuthenticator(resp)
-	switch {
-	case err != nil:
-		return nil, event.ReasonFailed, err
-	case next == nil:
-		return nil, event.ReasonAuthenticatorDone, nil
-	}
-	const name = "Proxy-Authorization"
-	if given := next.Header.Get(name); given != "" && given == resp.Request.Header.Get(name) {
-		return nil, event.ReasonRepeated, nil // it was refused a moment ago
-	}
-	next.Response = resp
-	return next, event.ReasonProxyAuthenticate, nil
-}
-
-// askAuthenticator is the CONNECT as the authenticator wants it; nil: it gives up.
-func (d *dialer) askAuthenticator(resp *http.Response) (*http.Request, error) {
-	answer, err := d.route.Address.Network.ProxyAuthenticator.Authenticate(d.route.Proxy, resp)
-	if err != nil {
-		d.foreign = true
-		return nil, fmt.Errorf("authenticate with proxy %s: %w", d.route.Shown, err)
-	}
-	if answer == nil {
-		return nil, nil
-	}
-	next := d.newConnect(resp.Request.Context())
-	next.Header = answer.Header.Clone()
-	return next, nil
 }
 
 // prepareConnect makes the first CONNECT. Where no credentials are known, the
@@ -228,16 +201,6 @@ func (d *dialer) prepareConnect(ctx context.Context) error {
 		d.tunnel.request = answered
 	}
 	return err
-}
-
-// preemptive is the challenge that no proxy sent.
-func preemptive(req *http.Request) *http.Response {
-	return &http.Response{
-		Status: "407 Preemptive Authenticate", StatusCode: http.StatusProxyAuthRequired,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Proxy-Authenticate": {auth.PreemptiveScheme}},
-		Body:   http.NoBody, Request: req,
-	}
 }
 
 // newConnect is a CONNECT without a header, with the call's context.

@@ -2,7 +2,6 @@ package connection
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -255,6 +254,34 @@ func TestProxyAuthenticatorIsAsked(t *testing.T) {
 	})
 }
 
+// An observer sees every real answer to CONNECT.
+func TestProxyObserver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, PoolOptions{}, trusting)
+		w.secureHost()
+		w.newProxy(&fakeProxy{answer: func(n int, _ string) string {
+			return []string{challenge, "HTTP/1.1 200 OK\r\nProxy-Authentication-Info: nextnonce=\"n\"\r\n\r\n"}[n-1]
+		}})
+		o := &onlooker{authenticatorFunc: credentials(func(int) string { return "x" })}
+		w.network = w.network.With(func(n *route.Network) { n.ProxyAuthenticator = o })
+		w.get("https://a.test/")
+		want := []string{"p.test CONNECT 407 ", "p.test CONNECT 200 nextnonce=\"n\""}
+		if diff := cmp.Diff(want, o.seen); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// onlooker is an authenticator that keeps what it is shown.
+type onlooker struct {
+	authenticatorFunc
+	seen []string
+}
+
+func (o *onlooker) Observe(via proxy.Proxy, resp *http.Response) {
+	o.seen = append(o.seen, fmt.Sprint(via.Host, " ", resp.Request.Method, " ", resp.StatusCode, " ", resp.Header.Get("Proxy-Authentication-Info")))
+}
+
 // auth.Basic answers ahead of the refusal; a proxy that has a user is not asked for.
 func TestPreemptiveAuthentication(t *testing.T) {
 	for name, user := range map[string]*url.Userinfo{"authenticator": nil, "user": url.UserPassword("ada", "secret")} {
@@ -361,7 +388,7 @@ func TestProxyErrorOfARefusal(t *testing.T) {
 // frame comes with the proxy's answer.
 func TestPriorKnowledgeThroughTunnel(t *testing.T) {
 	for _, secure := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
+		t.Run(fmt.Sprint("HTTPS proxy: ", secure), func(t *testing.T) { // in real time: http2.Server shares channels with other tests
 			w := newWorld(t, PoolOptions{}, func(n *route.Network) {
 				trusting(n)
 				priorKnowledge(n)
@@ -371,13 +398,14 @@ func TestPriorKnowledgeThroughTunnel(t *testing.T) {
 			})
 			p := &fakeProxy{eager: true}
 			if secure {
-				p.config = &tls.Config{Certificates: []tls.Certificate{testAuthority().issue("p.test")}}
+				p.config = certified("p.test")
 			}
 			w.newProxy(p)
-			first, second := w.get("http://a.test/"), w.get("http://a.test/")
-			if first != second || len(p.heads) != 1 {
-				t.Errorf("connections %d and %d; the proxy saw %q", first, second, p.heads)
+			w.terms.UserAgent = "test"
+			if first, second := w.get("http://a.test/"), w.get("http://a.test/"); first != second {
+				t.Errorf("connections %d and %d", first, second)
 			}
+			p.saw(connectTo("a.test:80", keepAlive))
 		})
 	}
 }
