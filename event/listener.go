@@ -64,22 +64,26 @@ type Listener interface {
 	ProxySelectEnd(c Call, u *url.URL, proxies []proxy.Proxy, err error)
 
 	// DNSStart: host, the origin's or the proxy's, is looked up. There is no
-	// lookup for an IP literal, nor where a SOCKS proxy (not yet) resolves.
+	// lookup for an IP literal, nor of the origin where a proxy resolves it.
 	DNSStart(c Call, host string)
 	// DNSEnd: the addresses in the resolver's order, or err.
 	DNSEnd(c Call, host string, addrs []netip.Addr, err error)
 
 	// ConnectStart: a connection to addr is attempted; "192.0.2.1:443", or
-	// "host:443" where a SOCKS proxy (not yet) resolves the name.
+	// "host:443" where a SOCKS proxy resolves the name. What is said to a proxy to
+	// get through it lies between this and the end, as far as it shows: a 407 to a
+	// CONNECT by its FollowUpDecision, TLS with an HTTPS proxy as below.
 	ConnectStart(c Call, addr string, p proxy.Proxy)
-	// SecureConnectStart: the TLS handshake with the origin, or with an HTTPS
-	// proxy (not yet), begins.
+	// SecureConnectStart: a TLS handshake begins: with the origin, or before that
+	// with an HTTPS proxy. A tunnel through an HTTPS proxy has both in one connect,
+	// one after the other.
 	SecureConnectStart(c Call)
 	// SecureConnectEnd: the handshake and its checks are done, or failed with
 	// err; state is nil then.
 	SecureConnectEnd(c Call, state *tls.ConnectionState, err error)
 	// ConnectEnd: the connection stands and speaks protocol; "" where it ended
-	// without one, as after a tunnel's 407 with close (not yet).
+	// without one and another follows by the same route, as after a tunnel's 407
+	// with close.
 	ConnectEnd(c Call, addr string, p proxy.Proxy, protocol string)
 	// ConnectFailed: the attempt failed. protocol is "" where none was agreed on.
 	ConnectFailed(c Call, addr string, p proxy.Proxy, protocol string, err error)
@@ -129,7 +133,9 @@ type Listener interface {
 
 	// RetryDecision: an attempt failed with err; it is made again or not, why.
 	RetryDecision(c Call, err error, retry bool, why Reason)
-	// FollowUpDecision: resp is followed by next; nil: it is the call's answer.
+	// FollowUpDecision: resp is followed by next; nil: it is the call's answer. A
+	// proxy's 407 to a CONNECT has one too, within the connect: there next is the
+	// next CONNECT, and nil means that the proxy is given up.
 	FollowUpDecision(c Call, resp *http.Response, next *http.Request, why Reason)
 	// ReuseDecision: a pooled or held connection was taken or passed over.
 	ReuseDecision(c Call, conn Connection, reused bool, why Reason)

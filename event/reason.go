@@ -24,7 +24,7 @@ const (
 	ReasonNoMoreRoutes       Reason = "no-more-routes"         // nothing else is left to try
 	ReasonTooManyRefusals    Reason = "too-many-refusals"      // refused streams, more than are forgiven
 	ReasonNotRecoverable     Reason = "not-recoverable"        // an error that another attempt would meet again
-	ReasonUnsupported        Reason = "unsupported"            // the last route needs what this version does not have
+	ReasonUnsupported        Reason = "unsupported"            // the protocols of the settings exclude the URL: "h2c" and https
 )
 
 // Reasons of a FollowUpDecision.
