@@ -84,10 +84,20 @@ func (b bulk) frame(at, n, limit int, stream uint32) []byte {
 	return b[start:to]
 }
 
-// burst has the batch and then the n bytes at at in buf written, by a goroutine
-// that ends with the write. There is one of a stream at a time. With last it
+// burst has the batch and then the n bytes at at in buf written. With last it
 // frees buf. One that fails leaves buf to the garbage collector.
 func (w *writer) burst(s *Stream, buf *bulk, at, n int, last bool) error {
+	return w.launch(s, func() {
+		w.write(buf.frame(at, n, int(w.c.maxFrame.Load()), s.id))
+		if last {
+			buf.free()
+		}
+	})
+}
+
+// launch has the batch written and then a piece of the body of s, by a goroutine
+// that ends with the write. There is one of a stream at a time.
+func (w *writer) launch(s *Stream, write func()) error {
 	if err := s.awaitBurst(); err != nil {
 		return err
 	}
@@ -101,18 +111,13 @@ func (w *writer) burst(s *Stream, buf *bulk, at, n int, last bool) error {
 	s.held.Store(false)
 	w.sentData.Add(1)
 	batch := w.takePending()
-	frames := buf.frame(at, n, int(w.c.maxFrame.Load()), s.id)
 	s.bursting.Store(true)
 	done := s.writeWaiter()
 	go func() {
-		err := w.write(batch)
-		if err == nil {
-			w.write(frames)
+		if w.writeBatch(batch) == nil {
+			write()
 		}
 		w.yield()
-		if last {
-			buf.free()
-		}
 		s.bursting.Store(false)
 		done.wake()
 	}()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/textproto"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/catena-http/catena/internal/wire"
@@ -48,7 +49,7 @@ func (l *fieldList) free() {
 type headerBlock struct {
 	c      *Conn
 	dec    *hpack.Decoder
-	names  map[string]string // from the wire's to the canonical form, of valid names
+	names  map[string]string // canonical forms of valid names beyond canonicalNames
 	open   bool              // CONTINUATION is to come
 	stream uint32
 	end    bool // END_STREAM
@@ -66,7 +67,6 @@ type headerBlock struct {
 
 func (b *headerBlock) init(c *Conn) {
 	b.c = c
-	b.names = make(map[string]string)
 	b.dec = hpack.NewDecoder(4096, b.emit)
 	b.dec.SetMaxStringLength(int(c.opts.headerListSize()))
 }
@@ -217,15 +217,9 @@ func (b *headerBlock) add(f hpack.HeaderField) *wire.ProtocolError {
 	if b.size > b.maxBytes {
 		return wire.Protocolf("%s of %d bytes, more than the %d allowed", b.what(), b.size, b.maxBytes)
 	}
-	name, ok := b.names[f.Name]
+	name, ok := b.canonical(f.Name)
 	if !ok {
-		if !validName(f.Name) {
-			return malformed("header field name %.64q", f.Name)
-		}
-		name = textproto.CanonicalMIMEHeaderKey(f.Name)
-		if len(b.names) < keptNames && len(name) <= 64 {
-			b.names[f.Name] = name
-		}
+		return malformed("header field name %.64q", f.Name)
 	}
 	if !httpguts.ValidHeaderFieldValue(f.Value) {
 		return malformed("the value of header field %.64q", f.Name)
@@ -237,6 +231,41 @@ func (b *headerBlock) add(f hpack.HeaderField) *wire.ProtocolError {
 	}
 	b.fields.f = append(b.fields.f, field{name, f.Value})
 	return nil
+}
+
+// canonicalNames has the fields that responses usually have.
+var canonicalNames = func() map[string]string {
+	names := make(map[string]string)
+	for _, lower := range strings.Fields(`accept-ranges access-control-allow-origin age allow alt-svc cache-control
+		content-disposition content-encoding content-language content-length content-range content-security-policy
+		content-type date etag expires grpc-message grpc-status last-modified link location retry-after server
+		set-cookie strict-transport-security trailer vary via www-authenticate x-cache x-content-type-options
+		x-frame-options x-powered-by x-request-id`) {
+		names[lower] = textproto.CanonicalMIMEHeaderKey(lower)
+	}
+	return names
+}()
+
+// canonical returns the canonical form of a name and reports whether it is valid.
+// What is not usual is remembered.
+func (b *headerBlock) canonical(name string) (string, bool) {
+	if usual, ok := canonicalNames[name]; ok {
+		return usual, true
+	}
+	if known, ok := b.names[name]; ok {
+		return known, true
+	}
+	if !validName(name) {
+		return "", false
+	}
+	canonical := textproto.CanonicalMIMEHeaderKey(name)
+	if len(b.names) < keptNames && len(canonical) <= 64 {
+		if b.names == nil {
+			b.names = make(map[string]string)
+		}
+		b.names[name] = canonical
+	}
+	return canonical, true
 }
 
 func (b *headerBlock) what() string {

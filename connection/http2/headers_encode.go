@@ -165,6 +165,7 @@ func (w *writer) field(name, value string) {
 
 // beginBlock leaves room for the header of the first frame.
 func (w *writer) beginBlock() (start int) {
+	w.beginFrame()
 	start = len(w.pending)
 	w.pending = append(w.pending, make([]byte, frameHeaderLen)...)
 	return start

@@ -98,6 +98,7 @@ func (s *Stream) join(p []byte) error {
 		buf := newBulk(joined)
 		return w.burst(s, buf, burstRoom, copy(buf.body(), p), true)
 	}
+	w.beginFrame()
 	for limit := int(s.c.maxFrame.Load()); len(p) > 0; {
 		n := min(len(p), limit)
 		s.last = dataMark{w.batch, len(w.pending)}
@@ -256,6 +257,7 @@ func (w *writer) finish(s *Stream, trailer http.Header) error {
 	case s.last.batch == w.batch:
 		w.pending[s.last.at+4] |= byte(xhttp2.FlagDataEndStream)
 	default:
+		w.beginFrame()
 		w.pending = appendFrameHeader(w.pending, 0, xhttp2.FrameData, xhttp2.FlagDataEndStream, s.id)
 	}
 	s.held.Store(false)

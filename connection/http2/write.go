@@ -20,8 +20,8 @@ const (
 	maxControl = 10000
 	// fullBatch is from when on nothing joins a batch without waiting its turn.
 	fullBatch = 64 << 10
-	// keptBuffer is the largest buffer that is kept for the next batch.
-	keptBuffer = 8 << 10
+	// keptBuffer is the largest buffer that is kept for another batch.
+	keptBuffer = 16 << 10
 	// writeStep is how much is written under one deadline; over TLS it is a
 	// record, because that layer can not go on after a deadline.
 	writeStep  = 128 << 10
@@ -61,17 +61,30 @@ type writer struct {
 
 	mu      sync.Mutex // guards what follows
 	pending buffer
-	spare   buffer // for the batch after
-	batch   uint64 // the number of the one that is pending
-	led     bool   // it has a leader
-	control int    // control frames in it
-	closed  bool   // nothing is written any more
+	memory  *buffer // where pending comes from; nil: it has none
+	batch   uint64  // the number of the one that is pending
+	led     bool    // it has a leader
+	control int     // control frames in it
+	closed  bool    // nothing is written any more
 	henc    *hpack.Encoder
 	nextID  uint32
 }
 
-// A buffer is memory that can be written to.
+// A buffer is memory that can be written to. Connections share them: one that is
+// idle has none.
 type buffer []byte
+
+var buffers = sync.Pool{New: func() any {
+	b := make(buffer, 0, 1<<10)
+	return &b
+}}
+
+func (b *buffer) free() {
+	if b != nil && cap(*b) <= keptBuffer {
+		*b = (*b)[:0]
+		buffers.Put(b)
+	}
+}
 
 func (b *buffer) Write(p []byte) (int, error) {
 	*b = append(*b, p...)
@@ -169,27 +182,38 @@ func (w *writer) leadAlone() {
 
 // writePending writes the batch. The caller has the token.
 func (w *writer) writePending() error {
-	batch := w.takePending()
-	err := w.write(batch)
-	if cap(batch) > 0 && cap(batch) <= keptBuffer {
-		w.mu.Lock()
-		w.spare = batch[:0]
-		w.mu.Unlock()
-	}
-	return err
+	return w.writeBatch(w.takePending())
 }
 
-// takePending begins a new batch and returns the old one, which may be empty. The
+// writeBatch writes and frees what takePending returned.
+func (w *writer) writeBatch(batch *buffer) error {
+	if batch == nil {
+		return nil
+	}
+	defer batch.free()
+	return w.write(*batch)
+}
+
+// beginFrame is called before a frame is added to the batch. mu is held.
+func (w *writer) beginFrame() {
+	if w.memory == nil {
+		w.memory = buffers.Get().(*buffer)
+		w.pending = *w.memory
+	}
+}
+
+// takePending begins a new batch and returns the old one; nil: it is empty. The
 // caller has the token.
-func (w *writer) takePending() buffer {
+func (w *writer) takePending() *buffer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.led, w.control = false, 0
 	if len(w.pending) == 0 {
 		return nil
 	}
-	batch := w.pending
-	w.pending, w.spare = w.spare[:0], nil
+	batch := w.memory
+	*batch = w.pending
+	w.pending, w.memory = nil, nil
 	w.begun.Store(w.batch)
 	w.batch++
 	return batch
@@ -204,10 +228,7 @@ func (w *writer) write(b []byte) error {
 	if w.torn.Load() {
 		return w.c.reason()
 	}
-	if n := len(b); n >= joined {
-		began := time.Now()
-		defer func() { w.pace.Store(max(1, int64(time.Since(began))*largeBurst/int64(n))) }()
-	}
+	defer w.paced(len(b))()
 	timeout := w.c.opts.WriteTimeout
 	step := writeStep
 	switch {
@@ -226,15 +247,29 @@ func (w *writer) write(b []byte) error {
 			err = nil // it goes on, if slowly
 		}
 		if err != nil {
-			w.torn.Store(true)
-			if errors.Is(err, os.ErrDeadlineExceeded) {
-				return w.c.breakDown(fmt.Errorf("%w for %v", errStuck, timeout))
-			}
-			return w.c.muted(err)
+			return w.tear(err)
 		}
 		b = b[n:]
 	}
 	return nil
+}
+
+// tear ends writing for an error of the socket's.
+func (w *writer) tear(err error) error {
+	w.torn.Store(true)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return w.c.breakDown(fmt.Errorf("%w for %v", errStuck, w.c.opts.WriteTimeout))
+	}
+	return w.c.muted(err)
+}
+
+// paced begins a write of n bytes; what it returns ends it.
+func (w *writer) paced(n int) func() {
+	if n < joined {
+		return func() {}
+	}
+	began := time.Now()
+	return func() { w.pace.Store(max(1, int64(time.Since(began))*largeBurst/int64(n))) }
 }
 
 // sendControl adds a frame that nobody waits for.
@@ -245,6 +280,7 @@ func (w *writer) sendControl(frame []byte) {
 
 // sendControlLocked unlocks mu.
 func (w *writer) sendControlLocked(frame []byte) {
+	w.beginFrame()
 	w.pending = append(w.pending, frame...)
 	w.control++
 	flood := w.control > maxControl
@@ -293,7 +329,7 @@ func (w *writer) goodbye(code xhttp2.ErrCode) {
 	}
 	w.mu.Lock()
 	b := appendGoAway(w.pending, code)
-	w.pending = nil
+	w.pending, w.memory = nil, nil
 	w.mu.Unlock()
 	w.c.nc.SetWriteDeadline(time.Now().Add(farewell))
 	w.c.nc.Write(b)
