@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"github.com/catena-http/catena/connection/http2"
@@ -225,14 +224,6 @@ func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 func cpu(b *testing.B) func() {
 	before := cpuTime(b)
 	return func() { b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N), "cpu-ns/op") }
-}
-
-func cpuTime(b *testing.B) int64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return u.Utime.Nano() + u.Stime.Nano()
 }
 
 // BenchmarkIdle tells what a connection costs that has carried an exchange and

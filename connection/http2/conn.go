@@ -77,8 +77,9 @@ type Conn struct {
 	// why is set when the connection is retired, failure when it is broken or
 	// closed. failure implies why.
 	why, failure error
-	writeErr     error   // of the first write that failed
-	bye          *goAway // the server's GOAWAY; nil: none came
+	writeErr     error     // of the first write that failed
+	readUntil    time.Time // afterwards; zero: there is no end
+	bye          *goAway   // the server's GOAWAY; nil: none came
 	retired      []func(error)
 	waiters      []*waiter // to be used again
 

@@ -36,7 +36,8 @@
 // wakes the caller that waits; it never waits for anything but the socket. A
 // caller encodes and writes its own head, together with what others have to
 // write at that moment. Bodies of requests, and what nobody waits for, are written
-// by goroutines that end with the write. All of them end with the connection.
+// by goroutines that end with the write. All of them end with the connection. One
+// that is idle has no buffers, and reads with a fresh goroutine, see lull.
 //
 // Memory that a server can cause to be held is bounded: bodies that nobody reads
 // by Options.ConnWindow, which lies in chunks of twice that at most, plus 1 MiB;

@@ -9,3 +9,6 @@ func (c *Conn) SkipStreams(id uint32) {
 
 // LastStreamID is where a connection's stream ids end.
 const LastStreamID = lastStreamID
+
+// LullTime is how long a connection is idle before it makes itself small.
+const LullTime = lullTime

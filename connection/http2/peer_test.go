@@ -67,6 +67,12 @@ func newPeer(t *testing.T, opts http2.Options, settings ...xhttp2.Setting) *peer
 func newSilentPeer(t *testing.T, opts http2.Options) *peer {
 	t.Helper()
 	ours, theirs := net.Pipe()
+	return newPeerOver(t, ours, theirs, opts)
+}
+
+// newPeerOver is newSilentPeer over another connection than one in memory.
+func newPeerOver(t *testing.T, ours, theirs net.Conn, opts http2.Options) *peer {
+	t.Helper()
 	p := &peer{t: t, nc: theirs, frames: make(chan seen, 4096), pings: make(chan struct{}, 4096), settled: make(chan struct{})}
 	p.henc = hpack.NewEncoder(&p.hbuf)
 	p.fr = xhttp2.NewFramer(theirs, theirs)

@@ -12,6 +12,10 @@ import (
 // get slow when they are short.
 const leastRoom = 8 << 10
 
+// wakeAfter is how much is read before a reader is woken although there is more
+// to read: it costs less to wake it once, for more.
+const wakeAfter = 128 << 10
+
 // reader is a connection's way in. It belongs to the reading goroutine, which
 // never waits for anything but the socket.
 //
@@ -20,30 +24,44 @@ const leastRoom = 8 << 10
 // wait until they are.
 type reader struct {
 	c *Conn
-	// buf holds what was read and not parsed, from r to w.
+	// buf holds what was read and not parsed, from r to w. It is nil while the
+	// socket is waited for and there is nothing.
 	buf  *chunk
 	r, w int
 	busy bool // the last read filled what it was given
+	// sock is the connection as one that tells before it waits; nil: it is not one.
+	sock *socket
+	need int // how much a read is for
 
 	data dataFrame
 	// touched is the stream that what came last was for. Its reader is woken when
 	// something else comes, or before the next wait: once for a head and the
 	// body that follows it.
 	touched *Stream
+	unseen  int // bytes that were read since a reader was woken
 	block   headerBlock
 	idle    budget
+	lull    lull
 }
 
 func (in *reader) init(c *Conn) {
 	in.c = c
-	in.buf = newChunk(false)
+	in.sock = newSocket(c.nc, in.room, in.rest)
 	in.block.init(c)
 }
 
 // run reads until the connection ends.
 func (in *reader) run() {
-	err := in.greet()
-	for err == nil {
+	in.parse(in.greet())
+}
+
+// parse reads and takes frames until err, or until another goroutine takes over.
+func (in *reader) parse(err error) {
+	for err == nil || in.doze(err) {
+		if err != nil {
+			go in.sleep() // ends with the connection
+			return
+		}
 		if in.data.left > 0 {
 			err = in.readData()
 		} else {
@@ -52,7 +70,7 @@ func (in *reader) run() {
 	}
 	in.wakeTouched()
 	in.c.breakDown(err)
-	in.buf.release()
+	in.dropBuffer()
 }
 
 // fill reads until n bytes are there to be parsed.
@@ -67,13 +85,21 @@ func (in *reader) fill(n int) error {
 
 // read reads once, into a buffer with room for n bytes from r on.
 func (in *reader) read(n int) error {
-	in.wakeTouched()
-	in.makeRoom(n)
-	room := in.buf.b[in.w:]
-	got, err := in.c.nc.Read(room)
+	var got int
+	var err error
+	in.need = n
+	if in.sock == nil || in.unseen >= wakeAfter {
+		in.wakeTouched()
+	}
+	if in.sock != nil {
+		got, err = in.sock.read()
+	} else {
+		got, err = in.c.nc.Read(in.room())
+	}
 	in.w += got
+	in.unseen += got
 	if got > 0 {
-		in.busy = got == len(room) || got >= smallChunk
+		in.busy = got >= smallChunk || in.w == len(in.buf.b)
 		if in.c.opts.PingInterval > 0 {
 			in.c.lastRead.Store(int64(time.Since(in.c.start)))
 		}
@@ -82,12 +108,38 @@ func (in *reader) read(n int) error {
 	return err
 }
 
-// makeRoom chooses what to read into: the buffer as it is, the same from its
-// beginning, or a new one where bodies hold the old one or its size is wrong.
+// rest is called before a wait for the socket.
+func (in *reader) rest() {
+	in.wakeTouched()
+	if in.r == in.w && in.buf.refs.Load() == 1 { // else a body holds it, and there may be room
+		in.dropBuffer()
+	}
+	in.awaitLull()
+}
+
+func (in *reader) dropBuffer() {
+	if in.buf != nil {
+		in.buf.release()
+		in.buf, in.r, in.w = nil, 0, 0
+	}
+}
+
+// room is what to read into: the buffer as it is, the same from its beginning, or
+// a new one where bodies hold the old one or its size is wrong.
+func (in *reader) room() []byte {
+	in.makeRoom(in.need)
+	return in.buf.b[in.w:]
+}
+
 func (in *reader) makeRoom(n int) {
+	// A wait with a buffer is better done with a small one.
+	large := n > smallChunk || in.busy && (in.sock != nil || !in.c.quiet())
+	if in.buf == nil {
+		in.buf = newChunk(large)
+		return
+	}
 	held := in.w - in.r
 	alone := in.buf.refs.Load() == 1
-	large := n > smallChunk || in.busy && !in.c.quiet()
 	right := large == (len(in.buf.b) == largeChunk) || held > 0 && len(in.buf.b) == largeChunk
 	switch {
 	case alone && right:
@@ -126,6 +178,7 @@ func (in *reader) touch(s *Stream) {
 }
 
 func (in *reader) wakeTouched() {
+	in.unseen = 0
 	if s := in.touched; s != nil {
 		in.touched = nil
 		s.r.wake()
@@ -136,8 +189,10 @@ func (in *reader) wakeTouched() {
 func (in *reader) greet() error {
 	for in.w < frameHeaderLen {
 		err := in.read(frameHeaderLen)
-		if foreign := foreign(in.buf.b[:in.w]); foreign != nil {
-			return foreign
+		if in.buf != nil {
+			if foreign := foreign(in.buf.b[:in.w]); foreign != nil {
+				return foreign
+			}
 		}
 		if err != nil {
 			return err

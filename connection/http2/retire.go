@@ -78,6 +78,9 @@ func (c *Conn) fail(err error) error {
 		c.failure = err
 		c.endSettingsLocked()
 		c.health.stop()
+		if t := c.in.lull.timer; t != nil {
+			t.Stop()
+		}
 		for _, s := range c.streams {
 			streams = append(streams, s)
 		}
@@ -115,8 +118,9 @@ func (c *Conn) muted(err error) error {
 	if c.writeErr == nil {
 		c.writeErr = err
 	}
+	c.readUntil = time.Now().Add(lastWords)
+	c.nc.SetReadDeadline(c.readUntil)
 	c.mu.Unlock()
-	c.nc.SetReadDeadline(time.Now().Add(lastWords))
 	c.retire(err)
 	return err
 }
