@@ -8,6 +8,7 @@ import (
 
 	"github.com/catena-http/catena/connection"
 	"github.com/catena-http/catena/event"
+	"github.com/catena-http/catena/proxy"
 )
 
 // Attempt is one failed try of a call.
@@ -110,44 +111,46 @@ func place(i, n int) string {
 
 // phrase says what was tried, unless the error itself says it.
 func phrase(a *Attempt) string {
-	if errors.Is(a.Err, connection.ErrUnsupportedRoute) {
+	switch {
+	case errors.Is(a.Err, connection.ErrUnsupportedRoute):
 		return "" // nothing was connected to
-	}
-	var to string
-	if a.Addr != "" && !strings.Contains(a.Err.Error(), a.Addr) {
-		to = a.Addr
-		if !a.Proxy.IsDirect() {
-			to = "proxy " + to
-		}
-	}
-	switch a.Step {
-	case event.StepProxySelect:
+	case a.Step == event.StepProxySelect:
 		return "" // the error says it
-	case event.StepDNS:
-		if to == "" {
-			return ""
-		}
-		return "look up " + to + ": "
-	case event.StepQueue:
+	case a.Step == event.StepQueue:
 		return "wait for a connection: "
+	}
+	named := a.Addr == "" || strings.Contains(a.Err.Error(), a.Addr)
+	switch a.Step {
 	case event.StepWrite:
-		return "write the request" + after(" to ", to) + ": "
+		return "write the request" + where(a, named, " to ") + ": "
 	case event.StepRead:
-		return "read the response" + after(" from ", to) + ": "
+		return "read the response" + where(a, named, " from ") + ": "
 	case event.StepTLS:
-		return "TLS handshake" + after(" with ", to) + ": "
+		return "TLS handshake" + where(a, named, " with ") + ": "
 	}
-	if to == "" {
+	switch {
+	case named:
 		return ""
+	case a.Step == event.StepDNS:
+		return "look up " + a.Addr + ": "
+	case a.Proxy.Type == proxy.HTTP, a.Proxy.Type == proxy.HTTPS:
+		return "connect to proxy " + a.Addr + ": "
 	}
-	return "connect to " + to + ": "
+	return "connect" + where(a, named, " to ") + ": "
 }
 
-func after(preposition, what string) string {
-	if what == "" {
+// where says which address a step was about, in most cases the origin's. What an
+// HTTP proxy carries may be for the proxy or for the origin: Addr is the proxy's.
+func where(a *Attempt, named bool, preposition string) string {
+	switch {
+	case named:
 		return ""
+	case a.Proxy.IsDirect():
+		return preposition + a.Addr
+	case a.Proxy.Type == proxy.HTTP, a.Proxy.Type == proxy.HTTPS:
+		return " through proxy " + a.Addr
 	}
-	return preposition + what
+	return preposition + a.Addr + " through " + a.Proxy.String()
 }
 
 // Unwrap is the failure that decided.

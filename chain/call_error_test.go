@@ -30,6 +30,7 @@ func TestCallErrorSentence(t *testing.T) {
 	lookup := errors.New("lookup a.test: no such host")
 	unsupported := fmt.Errorf("%w: a thing", connection.ErrUnsupportedRoute)
 	via := proxy.Proxy{Type: proxy.HTTP, Host: "p.test", Port: 3128}
+	socks := proxy.Proxy{Type: proxy.SOCKS5, Host: "p.test"}
 	for name, tc := range map[string]struct {
 		err  chain.CallError
 		want string
@@ -45,6 +46,18 @@ func TestCallErrorSentence(t *testing.T) {
 		"connect to a proxy": {
 			chain.CallError{Err: refused, Attempts: []chain.Attempt{{Step: event.StepConnect, Addr: "192.0.2.1:3128", Proxy: via, Err: refused}}},
 			"GET http://a.test/: connect to proxy 192.0.2.1:3128: connection refused",
+		},
+		"connect to a SOCKS proxy": {
+			chain.CallError{Err: refused, Attempts: []chain.Attempt{{Step: event.StepConnect, Addr: "a.test:80", Proxy: socks, Err: refused}}},
+			"GET http://a.test/: connect to a.test:80 through socks5://p.test:1080: connection refused",
+		},
+		"TLS in a tunnel": {
+			chain.CallError{Err: refused, Attempts: []chain.Attempt{{Step: event.StepTLS, Addr: "192.0.2.1:3128", Proxy: via, Err: refused}}},
+			"GET http://a.test/: TLS handshake through proxy 192.0.2.1:3128: connection refused",
+		},
+		"read through a SOCKS proxy": {
+			chain.CallError{Err: refused, Attempts: []chain.Attempt{{Step: event.StepRead, Addr: "a.test:80", Proxy: socks, Err: refused}}},
+			"GET http://a.test/: read the response from a.test:80 through socks5://p.test:1080: connection refused",
 		},
 		"an error that names the address itself": {
 			chain.CallError{Err: dial, Attempts: []chain.Attempt{{Step: event.StepConnect, Addr: "192.0.2.1:80", Err: dial}}},
