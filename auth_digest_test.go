@@ -158,6 +158,7 @@ func TestDigestNextNonce(t *testing.T) {
 // challenge has a path for uri.
 func TestDigestOfAPlainProxy(t *testing.T) {
 	atProxy, atOrigin := proxyGuard(), originGuard()
+	const next = `Proxy-Authentication-Info: nextnonce="second"`
 	peer := startFaultyPeer(t, listenLoopback(t, "127.0.0.1"), func(c *peerConn) {
 		for c.readRequest() {
 			seen := c.peer.seen()
@@ -167,8 +168,10 @@ func TestDigestOfAPlainProxy(t *testing.T) {
 			case !atProxy.admits(r.Method, r.RequestURI, r.body, r.Header):
 				c.send(rawAnswer("407 Proxy Authentication Required", "", "Proxy-Authenticate: "+atProxy.demand()))
 			case !atOrigin.admits(r.Method, path, r.body, r.Header):
-				c.send(rawAnswer("401 Unauthorized", "", "WWW-Authenticate: "+atOrigin.demand()))
+				c.send(rawAnswer("401 Unauthorized", "", next, "WWW-Authenticate: "+atOrigin.demand()))
 			case path == "/from":
+				c.send(redirectTo(302, "/over"))
+			case path == "/over":
 				c.send(redirectTo(302, "/to"))
 			default:
 				c.send(rawAnswer("200 OK", "ok"))
@@ -185,11 +188,50 @@ func TestDigestOfAPlainProxy(t *testing.T) {
 	}
 	wantProxy := []string{
 		"GET http://a.test/from none", "GET http://a.test/from ok first 1",
-		"GET http://a.test/from ok first 2", "GET http://a.test/to ok first 3",
+		"GET http://a.test/from ok second 1", "GET http://a.test/over ok second 2", "GET http://a.test/to ok second 3",
 	}
-	wantOrigin := []string{"GET /from none", "GET /from ok first 1", "GET /to ok first 2"}
+	wantOrigin := []string{"GET /from none", "GET /from ok first 1", "GET /over ok first 2", "GET /to ok first 3"}
 	if diff := cmp.Diff(wantProxy, atProxy.saw()) + cmp.Diff(wantOrigin, atOrigin.saw()); diff != "" {
 		t.Errorf("the proxy and the origin saw (-want +got):\n%s", diff)
+	}
+}
+
+// TestDigestAheadAndRedirected: what a Store sent is renewed for each hop, what the application set is left alone.
+func TestDigestAheadAndRedirected(t *testing.T) {
+	g := originGuard()
+	peer := startFaultyPeer(t, listenLoopback(t, "127.0.0.1"), func(c *peerConn) {
+		for c.readRequest() {
+			seen := c.peer.seen()
+			r := seen[len(seen)-1]
+			switch {
+			case r.Header.Get("Authorization") != "Digest mine" && !g.admits(r.Method, r.RequestURI, r.body, r.Header):
+				c.send(rawAnswer("401 Unauthorized", "", "WWW-Authenticate: "+g.demand()))
+			case r.URL.Path == "/1":
+				c.send(redirectTo(302, "/2"))
+			case r.URL.Path == "/2":
+				c.send(redirectTo(302, "/3"))
+			default:
+				c.send(rawAnswer("200 OK", "ok"))
+			}
+		}
+	})
+	client := h1Client(t, catena.WithAuthenticator(auth.Store(auth.Digest("me", "pw"))))
+	for _, path := range []string{"/", "/1"} {
+		if got := outcomeOf(client.Do(bodyRequest(t, "GET", peer.url(path), ""))); got != `200 "ok"` {
+			t.Error(got)
+		}
+	}
+	want := []string{"GET / none", "GET / ok first 1", "GET /1 ok first 2", "GET /2 ok first 3", "GET /3 ok first 4"}
+	if diff := cmp.Diff(want, g.saw()); diff != "" {
+		t.Errorf("the server saw (-want +got):\n%s", diff)
+	}
+	req := bodyRequest(t, "GET", peer.url("/1"), "")
+	req.Header.Set("Authorization", "Digest mine")
+	if got := outcomeOf(client.Do(req)); got != `200 "ok"` {
+		t.Error(got)
+	}
+	if seen := peer.seen(); len(seen) != 8 || seen[7].Header.Get("Authorization") != "Digest mine" {
+		t.Errorf("the server saw %q", credentialsSeen(peer))
 	}
 }
 
