@@ -4,29 +4,19 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/catena-http/catena"
-	"github.com/catena-http/catena/catenatest"
-	"github.com/catena-http/catena/event"
-	"github.com/catena-http/catena/proxy"
 )
 
 // TestHTTP2 calls real servers of HTTP/2, over TLS and in clear text.
@@ -72,114 +62,6 @@ func TestHTTP2(t *testing.T) {
 			}
 		})
 	}
-}
-
-// http2Caller is a client of a server by one protocol. What it recorded is checked
-// when the test ends.
-type http2Caller struct {
-	http2Server
-	files
-	*testing.T
-	protocol, base string
-	client         *catena.Client
-	events         *event.Recorder
-	connections    *event.ConnectionRecorder
-}
-
-func newHTTP2Caller(t *testing.T, s http2Server, f files, protocol string) *http2Caller {
-	c := &http2Caller{
-		http2Server: s,
-		files:       f,
-		T:           t,
-		protocol:    protocol,
-		base:        s.bases[protocol],
-		events:      event.NewRecorder(),
-		connections: event.NewConnectionRecorder(),
-	}
-	ca, err := os.ReadFile(s.CA)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(ca)
-	protocols := []string{"h2", "http/1.1"}
-	if protocol == "h2c" {
-		protocols = []string{"h2c"}
-	}
-	c.client, err = catena.New(
-		catena.WithProxy(proxy.Proxy{}),
-		catena.WithTLSConfig(&tls.Config{RootCAs: roots}),
-		catena.WithProtocols(protocols...),
-		catena.WithEventListener(c.events),
-		catena.WithConnectionListener(c.connections),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		c.client.Close()
-		if err := catenatest.CheckEvents(c.events.Events()); err != nil {
-			t.Error(err)
-		}
-	})
-	return c
-}
-
-// answer is a response that was read to its end.
-type answer struct {
-	*http.Response
-	body       []byte
-	connection uint64
-}
-
-// do calls path, or a whole URL, and checks that the server answers with the status
-// by the protocol.
-func (c *http2Caller) do(ctx context.Context, method, path string, body io.Reader, status int, fields ...string) (answer, error) {
-	if strings.HasPrefix(path, "/") {
-		path = c.base + path
-	}
-	req, err := http.NewRequestWithContext(ctx, method, path, body)
-	if err != nil {
-		return answer{}, err
-	}
-	for i := 0; i < len(fields); i += 2 {
-		req.Header.Set(fields[i], fields[i+1])
-	}
-	resp, err := c.client.Do(req)
-	if err != nil {
-		return answer{}, err
-	}
-	defer resp.Body.Close()
-	content, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return answer{}, err
-	}
-	info, _ := catena.InfoOf(resp)
-	if info.Protocol != c.protocol || resp.ProtoMajor != 2 || resp.StatusCode != status {
-		return answer{}, fmt.Errorf("%s %s: status %d by %s (%q), want %d by %s", method, path, resp.StatusCode, resp.Proto,
-			info.Protocol, status, c.protocol)
-	}
-	return answer{resp, content, info.Connection.ID()}, nil
-}
-
-// must is do for what the test's goroutine does.
-func (c *http2Caller) must(method, path string, body io.Reader, status int, fields ...string) answer {
-	c.Helper()
-	a, err := c.do(c.Context(), method, path, body, status, fields...)
-	if err != nil {
-		c.Fatal(err)
-	}
-	return a
-}
-
-// connected is how many connections there have been.
-func (c *http2Caller) connected() (n int) {
-	for _, e := range c.connections.Events() {
-		if e.Name == "Connected" {
-			n++
-		}
-	}
-	return n
 }
 
 // oneAfterTheOther also compares the events of the first call and the second.
@@ -374,102 +256,4 @@ func (e *endless) Read(p []byte) (int, error) {
 func (e *endless) Close() error {
 	e.once.Do(func() { close(e.closed) })
 	return nil
-}
-
-// reloads lets the server start anew, twice, while calls run. None fails, unless
-// the server cuts it.
-func reloads(t *testing.T, c *http2Caller) {
-	var used ids
-	used.add(c.must("GET", "/small.txt", nil, http.StatusOK).connection)
-	ctx, stop := context.WithCancel(t.Context())
-	var calls sync.WaitGroup
-	for i := range 16 {
-		calls.Go(func() {
-			path, want := "/small.txt", sum([]byte("small\n"))
-			if i%4 == 0 {
-				path, want = "/middle.bin", c.middle
-			}
-			for ctx.Err() == nil {
-				a, err := c.do(t.Context(), "GET", path, nil, http.StatusOK)
-				if c.cuts && cutAfterGoAway(err) {
-					continue
-				}
-				if err != nil {
-					t.Errorf("%+v", err)
-					return
-				}
-				if got := sum(a.body); got != want {
-					t.Errorf("%s: %d bytes of checksum %s, want %s", path, len(a.body), got, want)
-				}
-				used.add(a.connection)
-			}
-		})
-	}
-	for range 2 {
-		before := used.len()
-		moved := false
-		for tries := 0; !moved && tries < 5; tries++ { // a server that just reloads may miss a signal
-			c.reload()
-			moved = within(4*time.Second, func() bool { return used.len() > before || t.Failed() })
-		}
-		if !moved {
-			t.Error("the server reloads, and the calls stay on its old connection")
-		}
-	}
-	stop()
-	calls.Wait()
-	announced := 0
-	for _, e := range c.connections.Events() {
-		if e.Name == "NoNewExchanges" && e.Why == event.ReasonGoAway {
-			announced++
-		}
-	}
-	if announced < 2 {
-		t.Errorf("%d connections ended by GOAWAY, want one for each of 2 reloads", announced)
-	}
-}
-
-// cutAfterGoAway reports whether the server announced the connection's end and did
-// not wait for the calls on it.
-func cutAfterGoAway(err error) bool {
-	return errors.Is(err, io.ErrUnexpectedEOF) && strings.Contains(err.Error(), "GOAWAY")
-}
-
-// ids is a set.
-type ids struct {
-	mu  sync.Mutex // guards all
-	all map[uint64]bool
-}
-
-func (s *ids) add(id uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all == nil {
-		s.all = map[uint64]bool{}
-	}
-	s.all[id] = true
-}
-
-func (s *ids) len() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.all)
-}
-
-// within asks again and again whether something has happened.
-func within(d time.Duration, happened func() bool) bool {
-	again := time.NewTicker(10 * time.Millisecond)
-	defer again.Stop()
-	giveUp := time.NewTimer(d)
-	defer giveUp.Stop()
-	for {
-		if happened() {
-			return true
-		}
-		select {
-		case <-giveUp.C:
-			return false
-		case <-again.C:
-		}
-	}
 }

@@ -207,7 +207,7 @@ func nghttpdHTTP2(t *testing.T, f files) http2Server {
 		})
 		return base
 	}
-	whole := []string{"--echo-upload", "--trailer", "x-late: after the body"}
+	whole := []string{"--echo-upload", "--trailer", "x-late: after the body", "--padding", "200"}
 	early := map[string]string{"h2": run(true, "--early-response"), "h2c": run(false, "--early-response")}
 	return http2Server{
 		CA:       first.CA,
