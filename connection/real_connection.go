@@ -67,7 +67,8 @@ func (c *RealConnection) Proxy() proxy.Proxy { return c.route.Shown }
 // Protocol is "http/1.1", "h2" or "h2c".
 func (c *RealConnection) Protocol() string { return c.protocol }
 
-// TLS is the state of the handshake, nil for cleartext.
+// TLS is the state of the handshake with the origin; nil where that is spoken to in
+// cleartext, even if an HTTPS proxy is on the way.
 func (c *RealConnection) TLS() *tls.ConnectionState { return c.state }
 
 // Route is the way the connection took. Read-only.

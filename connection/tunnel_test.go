@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -441,4 +442,31 @@ func TestTalkWithProxyIsBoundedAsAWhole(t *testing.T) {
 			time.Sleep(10 * time.Second) // until the proxy wakes up
 		})
 	}
+}
+
+// Calls to one HTTP/2 origin share a tunnel, also those that begin together.
+func TestHTTP2SharesATunnel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, PoolOptions{}, trusting)
+		config := certified("a.test")
+		config.NextProtos = []string{"h2"}
+		w.tlsHost("a.test", "192.0.2.1", config, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			time.Sleep(time.Second)
+			hello(rw, r)
+		}))
+		p := w.newProxy(&fakeProxy{})
+		var ids sync.Map
+		var calls sync.WaitGroup
+		for range 5 {
+			calls.Go(func() { ids.Store(w.get("https://a.test/"), true) })
+		}
+		calls.Wait()
+		w.get("https://a.test/")
+		distinct := 0
+		ids.Range(func(any, any) bool { distinct++; return true })
+		if distinct != 1 || p.sockets > 5 {
+			t.Errorf("%d connections carried the calls, through %d sockets", distinct, p.sockets)
+		}
+		w.expect(1, 1)
+	})
 }
