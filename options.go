@@ -187,7 +187,9 @@ func WithDispatcher(d *Dispatcher) Option {
 }
 
 // WithAuthenticator answers the 401 challenges of origins. Default, and nil: none
-// does.
+// does. One that is an [auth.Preemptive], such as [auth.Store], is also asked
+// before each request that has no credentials of its own, those after redirects
+// included. A RoundTripper asks it nothing.
 func WithAuthenticator(a auth.Authenticator) Option {
 	return option(func(s *settings) error { s.config.Authenticator = a; return nil })
 }
