@@ -196,25 +196,48 @@ func TestProxyErrorOfARefusal(t *testing.T) {
 // frame comes with the proxy's answer.
 func TestPriorKnowledgeThroughTunnel(t *testing.T) {
 	for _, secure := range []bool{false, true} {
-		t.Run(fmt.Sprint("HTTPS proxy: ", secure), func(t *testing.T) { // in real time: http2.Server shares channels with other tests
-			w := newWorld(t, PoolOptions{}, func(n *route.Network) {
-				trusting(n)
-				priorKnowledge(n)
+		t.Run(fmt.Sprint("HTTPS proxy: ", secure), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, PoolOptions{}, func(n *route.Network) {
+					trusting(n)
+					priorKnowledge(n)
+				})
+				w.raw("a.test", "192.0.2.1", func(_ int, c net.Conn) { speakFirst(c) })
+				p := &fakeProxy{eager: true}
+				if secure {
+					p.config = certified("p.test")
+				}
+				w.newProxy(p)
+				w.terms.UserAgent = "test"
+				if first, second := w.get("http://a.test/"), w.get("http://a.test/"); first != second {
+					t.Errorf("connections %d and %d", first, second)
+				}
+				p.saw(connectTo("a.test:80", keepAlive))
 			})
-			w.raw("a.test", "192.0.2.1", func(_ int, c net.Conn) {
-				(&http2.Server{}).ServeConn(c, &http2.ServeConnOpts{Handler: hello})
-			})
-			p := &fakeProxy{eager: true}
-			if secure {
-				p.config = certified("p.test")
-			}
-			w.newProxy(p)
-			w.terms.UserAgent = "test"
-			if first, second := w.get("http://a.test/"), w.get("http://a.test/"); first != second {
-				t.Errorf("connections %d and %d", first, second)
-			}
-			p.saw(connectTo("a.test:80", keepAlive))
 		})
+	}
+}
+
+// speakFirst is an HTTP/2 server that does not wait for the client's preface.
+func speakFirst(c net.Conn) {
+	f := http2.NewFramer(c, c)
+	f.WriteSettings()
+	io.ReadFull(c, make([]byte, len(http2.ClientPreface)))
+	for {
+		frame, err := f.ReadFrame()
+		if err != nil {
+			return
+		}
+		switch frame := frame.(type) {
+		case *http2.SettingsFrame:
+			if !frame.IsAck() {
+				f.WriteSettingsAck()
+			}
+		case *http2.HeadersFrame:
+			const status200 = 0x88 // in HPACK's static table
+			f.WriteHeaders(http2.HeadersFrameParam{StreamID: frame.StreamID, BlockFragment: []byte{status200}, EndHeaders: true})
+			f.WriteData(frame.StreamID, true, []byte("hello from a server"))
+		}
 	}
 }
 
