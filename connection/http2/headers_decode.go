@@ -48,7 +48,7 @@ func (l *fieldList) free() {
 // decoded without making anything of it.
 type headerBlock struct {
 	c      *Conn
-	dec    *hpack.Decoder
+	dec    fieldDecoder
 	names  map[string]string // canonical forms of valid names beyond canonicalNames
 	open   bool              // CONTINUATION is to come
 	stream uint32
@@ -67,8 +67,8 @@ type headerBlock struct {
 
 func (b *headerBlock) init(c *Conn) {
 	b.c = c
-	b.dec = hpack.NewDecoder(4096, b.emit)
-	b.dec.SetMaxStringLength(int(c.opts.headerListSize()))
+	b.dec.emit = b.emit
+	b.dec.maxString = int(c.opts.headerListSize())
 }
 
 // admits checks that h may follow: between the frames of a block no other may
@@ -146,7 +146,7 @@ func (b *headerBlock) begin(s *Stream, h frameHeader) {
 	b.s, b.stream, b.end = s, h.stream, h.flags.Has(xhttp2.FlagHeadersEndStream)
 	b.open, b.cost, b.status, b.regular, b.bad = true, 0, "", false, nil
 	b.count, b.size = 0, 0
-	b.dec.SetEmitEnabled(s != nil)
+	b.dec.muted = s == nil
 	if s != nil {
 		b.maxFields = least(s.x.MaxHeaderFields, b.c.opts.MaxHeaderFields)
 		b.maxBytes = least(s.x.MaxHeaderBytes, b.c.opts.MaxHeaderBytes)
@@ -169,11 +169,11 @@ func (b *headerBlock) decode(p []byte, last bool) error {
 	if b.cost > int(b.c.opts.headerListSize())+blockExcess {
 		return b.c.violation(xhttp2.ErrCodeEnhanceYourCalm, "a header block of more than %d bytes", b.cost-frameCost)
 	}
-	if _, err := b.dec.Write(p); err != nil {
+	if err := b.dec.write(p); err != nil {
 		return b.broken(err)
 	}
 	if last {
-		if err := b.dec.Close(); err != nil {
+		if err := b.dec.end(); err != nil {
 			return b.broken(err)
 		}
 	}
@@ -190,46 +190,43 @@ func (b *headerBlock) broken(err error) error {
 }
 
 // emit takes a decoded field.
-func (b *headerBlock) emit(f hpack.HeaderField) {
-	if b.bad != nil {
-		return
-	}
-	if b.bad = b.add(f); b.bad != nil {
-		b.dec.SetEmitEnabled(false)
+func (b *headerBlock) emit(name, value string) {
+	if b.bad = b.add(name, value); b.bad != nil {
+		b.dec.muted = true
 	}
 }
 
 // add checks a field (RFC 9113 8.2, 8.3) and keeps it.
-func (b *headerBlock) add(f hpack.HeaderField) *wire.ProtocolError {
-	if f.IsPseudo() {
-		if f.Name != ":status" || b.trailer || b.regular || b.status != "" {
-			return malformed("pseudo-header field %.64q out of place", f.Name)
+func (b *headerBlock) add(wireName, value string) *wire.ProtocolError {
+	if strings.HasPrefix(wireName, ":") {
+		if wireName != ":status" || b.trailer || b.regular || b.status != "" {
+			return malformed("pseudo-header field %.64q out of place", wireName)
 		}
-		b.status = f.Value
+		b.status = value
 		return nil
 	}
 	b.regular = true
 	b.count++
-	b.size += len(f.Name) + len(f.Value)
+	b.size += len(wireName) + len(value)
 	if b.count > b.maxFields {
 		return wire.Protocolf("%s of %d fields, more than the %d allowed", b.what(), b.count, b.maxFields)
 	}
 	if b.size > b.maxBytes {
 		return wire.Protocolf("%s of %d bytes, more than the %d allowed", b.what(), b.size, b.maxBytes)
 	}
-	name, ok := b.canonical(f.Name)
+	name, ok := b.canonical(wireName)
 	if !ok {
-		return malformed("header field name %.64q", f.Name)
+		return malformed("header field name %.64q", wireName)
 	}
-	if !httpguts.ValidHeaderFieldValue(f.Value) {
-		return malformed("the value of header field %.64q", f.Name)
+	if !httpguts.ValidHeaderFieldValue(value) {
+		return malformed("the value of header field %.64q", wireName)
 	}
 	switch name {
 	case "Connection", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding", "Upgrade":
 		// They speak of a connection that is not this one (RFC 9113 8.2.2).
 		return nil
 	}
-	b.fields.f = append(b.fields.f, field{name, f.Value})
+	b.fields.f = append(b.fields.f, field{name, value})
 	return nil
 }
 
