@@ -80,7 +80,7 @@ var recoveryTable = []struct {
 		lost(func(r *recovery) { r.canceled = true; r.failure.Exchanged = false })},
 	{"no connection was made: a certificate, or its name, was refused", noConnection(event.ReasonCertificate)},
 	{"no connection was made: all routes were tried, or there was none", noConnection(event.ReasonNoMoreRoutes)},
-	{"no connection was made: the last route needs what this version does not have", noConnection(event.ReasonUnsupported)},
+	{"no connection was made: the protocols of the settings exclude the URL", noConnection(event.ReasonUnsupported)},
 	{"it was not the network that failed, but an interceptor for instance", noConnection("")},
 	{"anything, with `WithRetryOnConnectionFailure(false)`",
 		lost(func(r *recovery) { r.enabled = false; r.failure.Err = errBody })},
