@@ -32,9 +32,10 @@ type Exchange struct {
 	began      time.Time
 	sentAt     time.Time
 	receivedAt time.Time
-	sending    bool // the Start of a part of the request was sent, its end was not
-	heard      bool // ResponseHeadersStart was sent
-	gaveUp     bool // ResponseFailed was sent
+	sending    bool  // the Start of a part of the request was sent, its end was not
+	uploaded   int64 // bytes of a request body that was sent to its end, not beside the response
+	heard      bool  // ResponseHeadersStart was sent
+	gaveUp     bool  // ResponseFailed was sent
 
 	failed error      // the first failure of the codec
 	step   event.Step // of failed
@@ -48,6 +49,7 @@ type Exchange struct {
 	reading     atomic.Int32  // see responseBody
 	bodyErr     error         // what the body's reader got; io.EOF after a good end
 	cut         bool          // Close interrupts, or is about to, beside a Read: nobody else may get the connection
+	unreadBody  bool          // the server may not have read the request's body
 
 	// parts counts what keeps the exchange open: the response's body, and an
 	// upload. settled and the last part's end together release the connection.
@@ -251,6 +253,7 @@ func (x *Exchange) opened(resp *http.Response) {
 	if framed := resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0; framed && resp.Close || asksForClose(x.request) {
 		x.lastOf = event.ReasonConnectionClose
 	}
+	x.unreadBody = resp.StatusCode/100 == 4 && x.uploaded >= skippedBody && !x.conn.multiplexed()
 	x.body = resp.Body
 	x.out = (*responseBody)(x)
 	resp.Body = x.out
@@ -285,7 +288,7 @@ func (x *Exchange) partDone() {
 // again. Once.
 func (x *Exchange) finish(failed bool) {
 	clean := x.guard.Release()
-	reusable := !failed && clean && !x.cut && x.codec.Reusable()
+	reusable := !failed && clean && !x.cut && !x.unreadBody && x.codec.Reusable()
 	if x.conn.http1 != nil {
 		if hint, ok := x.conn.http1.KeepAlive(); ok {
 			x.conn.pool.hint(x.conn, hint)

@@ -16,6 +16,12 @@ import (
 // answer before it had the whole request.
 var errAnswered = errors.New("the server answered before the request body was sent")
 
+// skippedBody is the size from which on a refusal makes the connection useless. Some
+// servers refuse without reading the body, promise to keep the connection and then
+// wait for nobody on it: the body is in the buffers between us and them. Smaller
+// ones they swallow.
+const skippedBody = 32 << 10
+
 // SendBody sends the request's body and its end on the call's goroutine.
 func (x *Exchange) SendBody(req *http.Request) error {
 	x.sending = true
@@ -29,7 +35,7 @@ func (x *Exchange) SendBody(req *http.Request) error {
 }
 
 func (x *Exchange) bodySent(n int64) {
-	x.sending = false
+	x.sending, x.uploaded = false, n
 	x.listener().RequestBodyEnd(x.call(), n)
 }
 
