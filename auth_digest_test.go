@@ -235,6 +235,33 @@ func TestDigestAheadAndRedirected(t *testing.T) {
 	}
 }
 
+// TestDigestAfterAFailure: a server that took the credentials and went silent may know their count.
+func TestDigestAfterAFailure(t *testing.T) {
+	g := originGuard()
+	peer := startFaultyPeer(t, listenLoopback(t, "127.0.0.1"), func(c *peerConn) {
+		for c.readRequest() {
+			seen := c.peer.seen()
+			r := seen[len(seen)-1]
+			admitted := g.admits(r.Method, r.RequestURI, r.body, r.Header)
+			switch {
+			case !admitted:
+				c.send(rawAnswer("401 Unauthorized", "", "WWW-Authenticate: "+g.demand()))
+			case len(seen) == 2:
+				return
+			default:
+				c.send(rawAnswer("200 OK", "ok"))
+			}
+		}
+	})
+	resp, err := h1Client(t, catena.WithAuthenticator(auth.Digest("me", "pw"))).Do(bodyRequest(t, "PUT", peer.url("/"), "body"))
+	if got := outcomeOf(resp, err); !strings.HasPrefix(got, `200 "ok"`) {
+		t.Error(got)
+	}
+	if diff := cmp.Diff([]string{"PUT / none", "PUT / ok first 1", "PUT / ok first 2"}, g.saw()); diff != "" {
+		t.Errorf("the server saw (-want +got):\n%s", diff)
+	}
+}
+
 // TestDigestThroughATunnel: B089. Proxy and origin each get what is theirs, once.
 func TestDigestThroughATunnel(t *testing.T) {
 	overProtocols(t, overTLS, func(w *world) {

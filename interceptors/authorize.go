@@ -13,14 +13,18 @@ import (
 
 // authorizer sees to the credentials of one call's requests that are not answers to a challenge.
 type authorizer struct {
-	// What an authenticator, not the application, has set last: in Authorization and in
-	// Proxy-Authorization.
-	made, madeProxy string
-	via             proxy.Proxy // of the last response
+	origin, proxy made        // in Authorization and in Proxy-Authorization
+	via           proxy.Proxy // of the last response
+}
+
+// made is what an authenticator, not the application, has set in a field last.
+type made struct {
+	value string
+	sent  bool
 }
 
 // prepare is req as it is to be sent: with credentials ahead of a challenge, and without those that were good
-// for an earlier request only. It changes nothing in req.
+// for an earlier request, or an earlier try, only. It changes nothing in req.
 func (a *authorizer) prepare(req *http.Request, config *chain.Config) (*http.Request, error) {
 	if !config.FollowUps {
 		return req, nil
@@ -32,32 +36,34 @@ func (a *authorizer) prepare(req *http.Request, config *chain.Config) (*http.Req
 	if err != nil {
 		return nil, fmt.Errorf("authorize the request ahead of a challenge: %w", err)
 	}
+	a.origin.sent, a.proxy.sent = true, true
 	if own == req {
 		return req, nil
 	}
 	return own, ValidateRequest(own)
 }
 
-// renew replaces what an authenticator made for the request before this one.
+// renew replaces what was made for an earlier request and is in this one too.
 func (a *authorizer) renew(req *http.Request, config *chain.Config) (*http.Request, error) {
-	if req.Response == nil || req.Response.Request == nil {
-		return req, nil
-	}
-	before := req.Response.Request.Header
 	var err error
-	if v := req.Header.Get("Authorization"); v != "" && v == a.made && v == before.Get("Authorization") {
+	if a.origin.isSentIn(req, "Authorization") {
 		if req, err = auth.Renew(config.Authenticator, a.via, req, http.StatusUnauthorized); err != nil {
 			return nil, err
 		}
-		a.made = req.Header.Get("Authorization")
+		a.origin = made{value: req.Header.Get("Authorization")}
 	}
-	if v := req.Header.Get("Proxy-Authorization"); v != "" && v == a.madeProxy && v == before.Get("Proxy-Authorization") {
+	if a.proxy.isSentIn(req, "Proxy-Authorization") {
 		if req, err = auth.Renew(config.Network.ProxyAuthenticator, a.via, req, http.StatusProxyAuthRequired); err != nil {
 			return nil, err
 		}
-		a.madeProxy = req.Header.Get("Proxy-Authorization")
+		a.proxy = made{value: req.Header.Get("Proxy-Authorization")}
 	}
 	return req, nil
+}
+
+// isSentIn reports whether req would send in field what was made and sent before.
+func (m made) isSentIn(req *http.Request, field string) bool {
+	return m.sent && m.value != "" && req.Header.Get(field) == m.value
 }
 
 // ahead asks a Preemptive for credentials.
@@ -73,7 +79,7 @@ func (a *authorizer) ahead(req *http.Request, config *chain.Config) (*http.Reque
 	if err := p.Authorize(own); err != nil {
 		return nil, err
 	}
-	a.made = own.Header.Get("Authorization")
+	a.origin = made{value: own.Header.Get("Authorization")}
 	return own, nil
 }
 
@@ -90,9 +96,9 @@ func hasAuthorization(h http.Header) bool {
 func (a *authorizer) note(next *http.Request, why event.Reason) {
 	switch why {
 	case event.ReasonAuthenticate:
-		a.made = next.Header.Get("Authorization")
+		a.origin = made{value: next.Header.Get("Authorization")}
 	case event.ReasonProxyAuthenticate:
-		a.madeProxy = next.Header.Get("Proxy-Authorization")
+		a.proxy = made{value: next.Header.Get("Proxy-Authorization")}
 	}
 }
 
