@@ -27,7 +27,8 @@ type ranked interface {
 // Strongest returns an Authenticator that answers the strongest challenge for which one of the given can:
 // Bearer before Digest (SHA-512-256, SHA-256, MD5) before Basic, wherever they stand in the response; of
 // equals the first given. When that one gives up, so does Strongest: a password that Digest protected is
-// not sent in the clear because it was refused.
+// not sent in the clear because it was refused. For the same reason Basic does not answer
+// [PreemptiveScheme] where others of this package are given: the proxy may want one of them.
 //
 // Authenticators that are not this package's, of which nobody knows what they can, are asked before all
 // others, in the order given; nil means that they can't.
@@ -43,6 +44,7 @@ func (s *strongest) Authenticate(via proxy.Proxy, resp *http.Response) (*http.Re
 		return nil, nil
 	}
 	challenges := Challenges(resp.Header, challenge)
+	tooEarly := isPreemptive(resp) && slices.ContainsFunc(s.all, strongerThanBasic)
 	var best ranked
 	for _, a := range s.all {
 		r, ok := a.(ranked)
@@ -50,6 +52,9 @@ func (s *strongest) Authenticate(via proxy.Proxy, resp *http.Response) (*http.Re
 			if next, err := a.Authenticate(via, resp); next != nil || err != nil {
 				return next, err
 			}
+			continue
+		}
+		if tooEarly {
 			continue
 		}
 		if can := r.strength(resp.StatusCode, challenges); can > 0 && (best == nil || can > best.strength(resp.StatusCode, challenges)) {
@@ -60,6 +65,19 @@ func (s *strongest) Authenticate(via proxy.Proxy, resp *http.Response) (*http.Re
 		return nil, nil
 	}
 	return best.Authenticate(via, resp)
+}
+
+// strongerThanBasic reports whether a is ours and answers more than Basic.
+func strongerThanBasic(a Authenticator) bool {
+	switch a := a.(type) {
+	case *basic:
+		return false
+	case *strongest:
+		return slices.ContainsFunc(a.all, strongerThanBasic)
+	default:
+		_, ok := a.(ranked)
+		return ok
+	}
 }
 
 func (s *strongest) strength(status int, challenges []Challenge) int {

@@ -100,3 +100,32 @@ func TestStrongestAhead(t *testing.T) {
 		t.Errorf("verdicts (-want +got):\n%s", diff)
 	}
 }
+
+// TestStrongestAheadOfAProxy: nothing is sent in the clear to a proxy that may want better.
+func TestStrongestAheadOfAProxy(t *testing.T) {
+	basic, digest := auth.Basic("me", "pw"), auth.Digest("me", "pw")
+	for name, tt := range map[string]struct {
+		of   []auth.Authenticator
+		want string
+	}{
+		"Basic alone":        {[]auth.Authenticator{basic}, basicValue("me:pw")},
+		"Basic alone within": {[]auth.Authenticator{auth.Strongest(basic)}, basicValue("me:pw")},
+		"Basic and Digest":   {[]auth.Authenticator{basic, digest}, ""},
+		"Digest within":      {[]auth.Authenticator{auth.Strongest(digest), basic}, ""},
+		"both within":        {[]auth.Authenticator{auth.Strongest(basic, digest)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			next, err := auth.Strongest(tt.of...).Authenticate(proxy.Proxy{}, refusal(t, 407, auth.PreemptiveScheme))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if next != nil {
+				got = next.Header.Get("Proxy-Authorization")
+			}
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
