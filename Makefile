@@ -8,9 +8,11 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 demo:
 	go run ./cmd/catena demo
 
-# Everything, with the race detector. Real peers are installed where possible.
+# Everything, with the race detector. Real peers are installed where possible; the
+# gRPC server is a dependency of another module, which keeps it out of ours.
 test: peers
 	go test -race -timeout 10m ./...
+	cd bench && go test -race -timeout 5m ./internal/grpc
 
 # The servers and proxies that interop tests start on loopback.
 peers:
