@@ -24,10 +24,13 @@ type Exchange struct {
 	allocation *StreamAllocation
 	conn       *RealConnection
 	codec      Codec
-	terms      Terms
 	reused     bool // the connection had been used before
 	request    *http.Request
 	guard      lifetime.Guard
+
+	// Of the Terms, which are larger than what is needed of them here.
+	readTimeout, writeTimeout time.Duration
+	maxInterim                int
 
 	began      time.Time
 	sentAt     time.Time
@@ -60,7 +63,8 @@ type Exchange struct {
 }
 
 func (x *Exchange) begin(a *StreamAllocation, c *RealConnection, req *http.Request, t Terms, reused bool) {
-	x.allocation, x.conn, x.terms, x.reused, x.request = a, c, t, reused, req
+	x.allocation, x.conn, x.reused, x.request = a, c, reused, req
+	x.readTimeout, x.writeTimeout, x.maxInterim = t.Exchange.ReadTimeout, t.Exchange.WriteTimeout, t.MaxInterim
 	x.began = time.Now()
 	x.codec = c.newCodec(t.Exchange)
 	var hook lifetime.Hook = c
@@ -101,9 +105,9 @@ func (x *Exchange) explain(step event.Step, err error) error {
 	if errors.As(err, &own) || errors.As(err, &known) || !errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
 	}
-	after := x.terms.Exchange.ReadTimeout
+	after := x.readTimeout
 	if step == event.StepWrite || errors.Is(err, wire.ErrWriteTimeout) {
-		step, after = event.StepWrite, x.terms.Exchange.WriteTimeout
+		step, after = event.StepWrite, x.writeTimeout
 	}
 	return &event.TimeoutError{Step: step, After: after}
 }
@@ -207,7 +211,7 @@ func (x *Exchange) admit(resp *http.Response) error {
 	if !isInterim(resp) {
 		return nil
 	}
-	if x.allocation.interim++; x.allocation.interim > x.terms.MaxInterim {
+	if x.allocation.interim++; x.allocation.interim > x.maxInterim {
 		return &wire.ProtocolError{Reason: "no final response", Err: ErrTooManyInterim}
 	}
 	return nil
