@@ -46,7 +46,7 @@ const (
 	ReasonBadLocation       Reason = "bad-location"        // no, empty or unusable Location
 	ReasonAuthenticatorDone Reason = "authenticator-done"  // no authenticator, or it gave up
 	ReasonRetryAfter        Reason = "retry-after"         // the server asked to wait
-	ReasonRepeated          Reason = "repeated"            // the prior response was the same; once is enough
+	ReasonRepeated          Reason = "repeated"            // the prior response, or the credentials refused, were the same; once is enough
 	ReasonTooManyFollowUps  Reason = "too-many-follow-ups" // the call fails
 	ReasonFailed            Reason = "failed"              // working out the next request failed, and so does the call
 )

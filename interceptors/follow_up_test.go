@@ -65,6 +65,10 @@ var followUpTable = []struct {
 		all(header("Location", "http://example.com/"), func(f *follower) { f.config.FollowSSLRedirects = false }), "nothing"},
 	{"401", "an authenticator that answers", func(f *follower) { f.config.Authenticator = answers }, "its request"},
 	{"401", "no authenticator, or one that gives up", func(*follower) {}, "nothing"},
+	{"401", "an authenticator that answers with what was refused", func(f *follower) {
+		f.config.Authenticator = answers
+		f.resp.Request.Header.Set("Authorization", "Basic bWU6eA==")
+	}, "nothing"},
 	{"407", "from an origin", func(*follower) {}, "an error"},
 	{"408", "the first one", func(*follower) {}, "the same request"},
 	{"408", "the response before was a 408", prior, "nothing"},
