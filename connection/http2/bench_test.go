@@ -112,7 +112,7 @@ func benchDial(tb testing.TB, addr string, secure bool) net.Conn {
 		tb.Fatal(err)
 	}
 	if secure {
-		return tls.Client(nc, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+		return tls.Client(http2.Gather(nc), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
 	}
 	return nc
 }

@@ -45,7 +45,7 @@ func serve(t *testing.T, secure bool, h http.HandlerFunc) *http2.Conn {
 		t.Fatal(err)
 	}
 	if secure {
-		nc = tls.Client(nc, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+		nc = tls.Client(http2.Gather(nc), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
 	}
 	return connect(t, nc, http2.Options{Secure: secure})
 }

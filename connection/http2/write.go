@@ -3,6 +3,7 @@ package http2
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"sync"
@@ -22,7 +23,7 @@ const (
 	fullBatch = 64 << 10
 	// keptBuffer is the largest buffer that is kept for another batch.
 	keptBuffer = 16 << 10
-	// writeStep is how much is written under one deadline; over TLS it is a
+	// writeStep is how much is written under one deadline; above TLS it is a
 	// record, because that layer can not go on after a deadline.
 	writeStep  = 128 << 10
 	secureStep = 16 << 10
@@ -46,6 +47,8 @@ var errStuck = errors.New("the server took no data")
 // cancellations have to say, are written by a goroutine that ends with the write.
 type writer struct {
 	c *Conn
+	// gather is below TLS; nil: it is not there.
+	gather *gatherer
 	// token is the right to write to the socket: who has put one in has it.
 	token chan struct{}
 	// torn is true once the output may end inside a frame.
@@ -93,6 +96,7 @@ func (b *buffer) Write(p []byte) (int, error) {
 
 func (w *writer) init(c *Conn) {
 	w.c = c
+	w.gather = gathererOf(c.nc)
 	w.token = make(chan struct{}, 1)
 	w.batch = 1
 	w.nextID = 1
@@ -229,22 +233,48 @@ func (w *writer) write(b []byte) error {
 		return w.c.reason()
 	}
 	defer w.paced(len(b))()
-	timeout := w.c.opts.WriteTimeout
 	step := writeStep
 	switch {
+	case w.gather != nil && len(b) > secureStep:
+		return w.writeGathered(b)
 	case w.c.opts.Secure:
 		step = secureStep
 	case w.largest() == hugeBurst:
 		step = hugeBurst
 	}
+	return w.push(w.c.nc, b, step, !w.c.opts.Secure)
+}
+
+// writeGathered is write over TLS, with several records at a time.
+func (w *writer) writeGathered(b []byte) error {
+	for len(b) > 0 {
+		n := min(len(b), gathered)
+		w.gather.hold()
+		if _, err := w.c.nc.Write(b[:n]); err != nil {
+			return w.tear(err)
+		}
+		if err := w.gather.release(w.pushRecords); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+func (w *writer) pushRecords(b []byte) error { return w.push(w.gather.Conn, b, gathered, true) }
+
+// push writes b to nc, at most step at a time. Each has the write timeout; where
+// it can go on after a part, for the next part.
+func (w *writer) push(nc net.Conn, b []byte, step int, goesOn bool) error {
+	timeout := w.c.opts.WriteTimeout
 	for len(b) > 0 {
 		if timeout > 0 {
-			w.c.nc.SetWriteDeadline(time.Now().Add(timeout))
+			nc.SetWriteDeadline(time.Now().Add(timeout))
 		}
-		n, err := w.c.nc.Write(b[:min(len(b), step)])
+		n, err := nc.Write(b[:min(len(b), step)])
 		w.progress.Add(uint64(n))
-		if err != nil && n > 0 && !w.c.opts.Secure && errors.Is(err, os.ErrDeadlineExceeded) {
-			err = nil // it goes on, if slowly
+		if err != nil && n > 0 && goesOn && errors.Is(err, os.ErrDeadlineExceeded) {
+			err = nil // if slowly
 		}
 		if err != nil {
 			return w.tear(err)

@@ -1,0 +1,90 @@
+package http2
+
+import (
+	"net"
+	"sync"
+)
+
+// gathered is how much is encrypted before it is written.
+const gathered = 128 << 10
+
+var gatherBuffers = sync.Pool{New: func() any {
+	b := make([]byte, 0, gathered+4<<10) // records have headers
+	return &b
+}}
+
+// Gather wraps the connection below a TLS client, tls.Client(Gather(nc), cfg): a
+// Conn over that client then writes several records of a body by one system call,
+// where crypto/tls makes one for each. Other wrappers may lie between them if they
+// have a method NetConn.
+func Gather(nc net.Conn) net.Conn { return &gatherer{Conn: nc} }
+
+// gatherer holds back what is written while somebody wants to write more. TLS may
+// write by itself meanwhile, an answer to a change of keys for one: its records
+// have to keep their order.
+type gatherer struct {
+	net.Conn
+
+	mu      sync.Mutex // guards what follows
+	holding bool
+	held    *[]byte
+}
+
+// NetConn is the connection underneath.
+func (g *gatherer) NetConn() net.Conn { return g.Conn }
+
+// Write writes p, or holds it back.
+func (g *gatherer) Write(p []byte) (int, error) {
+	g.mu.Lock()
+	if !g.holding {
+		g.mu.Unlock()
+		return g.Conn.Write(p)
+	}
+	defer g.mu.Unlock()
+	if g.held == nil {
+		g.held = gatherBuffers.Get().(*[]byte)
+	}
+	*g.held = append(*g.held, p...)
+	return len(p), nil
+}
+
+// hold begins to hold back what is written.
+func (g *gatherer) hold() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.holding = true
+}
+
+// release has what was held back written by write, and then lets writes through.
+// After an error they are held back for good.
+func (g *gatherer) release(write func(p []byte) error) error {
+	for {
+		g.mu.Lock()
+		held := g.held
+		g.held = nil
+		g.holding = held != nil
+		g.mu.Unlock()
+		if held == nil {
+			return nil
+		}
+		if err := write(*held); err != nil {
+			return err
+		}
+		*held = (*held)[:0]
+		gatherBuffers.Put(held)
+	}
+}
+
+// gathererOf is the gatherer below nc; nil: there is none.
+func gathererOf(nc net.Conn) *gatherer {
+	for {
+		if g, ok := nc.(*gatherer); ok {
+			return g
+		}
+		over, ok := nc.(interface{ NetConn() net.Conn })
+		if !ok {
+			return nil
+		}
+		nc = over.NetConn()
+	}
+}
