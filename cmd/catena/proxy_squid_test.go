@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"text/template"
 	"time"
@@ -29,7 +30,6 @@ type squid struct {
 	*realPeer
 	Open, Locked  string // ports
 	Basic, Digest bool
-	Name          string // of this one among those that run
 }
 
 var squidConfig = template.Must(template.New("").Parse(`
@@ -90,14 +90,27 @@ func startSquid(t *testing.T, schemes ...string) *squid {
 		s.Open, s.Locked = freePort(t), freePort(t)
 		return s.command(t)
 	})
+	t.Cleanup(s.kill) // it takes seconds to stop
 	return s
 }
+
+// kill ends it, and who checks passwords for it, without a farewell.
+func (s *squid) kill() {
+	syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
+	<-s.ended
+	left, _ := filepath.Glob("/dev/shm/" + s.service() + "-*") // memory that it would share
+	for _, name := range left {
+		os.Remove(name)
+	}
+}
+
+// service is a name that keeps apart what several squids share.
+func (s *squid) service() string { return "catena" + s.Open }
 
 // command is how it is started, at the ports that it has.
 func (s *squid) command(t *testing.T) (ports, args []string) {
 	s.write(t, "squid.conf", render(t, squidConfig, s))
-	// A name of its own keeps apart what several of them share.
-	return []string{s.Open, s.Locked}, []string{"-N", "-d", "1", "-n", "catena" + s.Open, "-f", s.folder + "/squid.conf"}
+	return []string{s.Open, s.Locked}, []string{"-N", "-d", "1", "-n", s.service(), "-f", s.folder + "/squid.conf"}
 }
 
 func (s *squid) open(t *testing.T) proxy.Proxy   { return proxyOn(t, proxy.HTTP, s.Open) }
@@ -158,7 +171,6 @@ func manyByDigest(t *testing.T, s *squid, all *proxied) {
 				})
 			}
 			calls.Wait()
-			t.Logf("%d connections, %d refusals", c.connected(), c.refusals())
 		})
 	}
 }
