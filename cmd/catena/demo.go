@@ -55,6 +55,26 @@ sent again: the server may have acted on it.`,
 		func(s *stage) (string, error) {
 			return s.post(s.origins.shopURL("/orders"), `{"item": "chain", "links": 7}`)
 		}},
+	{"A tunnel through a proxy", `By CONNECT the proxy is told a host and a port, and nothing yet of the request. It wants to know
+who asks, and gets the answer on the same socket. Then the tunnel is open: TLS is with the shop,
+and all that the proxy can see are its records. The pooled connections are no use here: they go
+straight to the shop.`,
+		func(s *stage) (string, error) {
+			err := s.through(proxy.Proxy{Type: proxy.HTTP, Host: gateHost, Port: s.origins.gate},
+				catena.WithProxyAuthenticator(onChallenge(demoUser, demoPassword)))
+			if err != nil {
+				return "", err
+			}
+			return s.get(s.origins.shopURL("/hello"))
+		}},
+	{"A SOCKS5 proxy", `Only the proxy can look this name up: it is told the name, and the one lookup here is for the
+proxy's own.`,
+		func(s *stage) (string, error) {
+			if err := s.through(proxy.Proxy{Type: proxy.SOCKS5, Host: socksHost, Port: s.origins.socks}); err != nil {
+				return "", err
+			}
+			return s.get(s.origins.insideURL("/"))
+		}},
 	{"A canceled call", `Another goroutine cancels the call while it waits for the answer. The wait ends at once; on
 HTTP/2 only the stream is lost.`,
 		func(s *stage) (string, error) { return s.cancel(s.origins.shopURL("/slow")) }},
@@ -110,6 +130,13 @@ type stage struct {
 	client   *catena.Client
 	origins  *origins
 	recorder *event.Recorder
+}
+
+// through makes the calls of the scene go through a proxy. The client derived for it
+// shares the pool and ends with the first one.
+func (s *stage) through(p proxy.Proxy, opts ...catena.Option) (err error) {
+	s.client, err = s.client.With(append(opts, catena.WithProxy(p))...)
+	return err
 }
 
 func (s *stage) get(url string) (string, error) {

@@ -24,14 +24,17 @@ const (
 	shopHost  = "shop.test"  // https, HTTP/2
 	oldHost   = "old.test"   // http
 	twinsHost = "twins.test" // http, at two addresses, the first of which is dead
+
+	insideHost = "inside.test" // http; not even the resolver, a proxy alone knows it
 )
 
 // origins are the demo's servers, on loopback.
 type origins struct {
-	shop, plain string // host:port
+	shop, plain string // the servers' ports
 	roots       *x509.CertPool
+	gate, socks int           // the proxies' ports
 	slow        chan struct{} // has a value when a request for /slow has arrived
-	servers     []*http.Server
+	servers     []io.Closer
 }
 
 func startOrigins() (*origins, error) {
@@ -43,15 +46,28 @@ func startOrigins() (*origins, error) {
 	o.roots = x509.NewCertPool()
 	o.roots.AddCert(certificate.Leaf)
 	secure := &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2", "http/1.1"}}
-	if o.shop, err = o.serve(o.shopHandler(), secure); err != nil {
-		o.close()
-		return nil, err
-	}
-	if o.plain, err = o.serve(o.plainHandler(), nil); err != nil {
-		o.close()
-		return nil, err
+	for _, start := range []func() error{
+		func() (err error) { o.shop, err = o.serve(o.shopHandler(), secure); return err },
+		func() (err error) { o.plain, err = o.serve(o.plainHandler(), nil); return err },
+		func() (err error) { o.gate, err = o.serveProxy(serveGate); return err },
+		func() (err error) { o.socks, err = o.serveProxy(serveSOCKS5); return err },
+	} {
+		if err := start(); err != nil {
+			o.close()
+			return nil, err
+		}
 	}
 	return o, nil
+}
+
+// serveProxy starts a proxy, which close ends, and returns its port.
+func (o *origins) serveProxy(talk func(c net.Conn)) (port int, err error) {
+	s, err := listen(talk)
+	if err != nil {
+		return 0, err
+	}
+	o.servers = append(o.servers, s)
+	return s.port(), nil
 }
 
 // serve starts a server, which close ends, and returns its port.
@@ -114,6 +130,9 @@ func (o *origins) plainHandler() http.Handler {
 	mux.HandleFunc("GET "+twinsHost+"/", func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, "the second address answers\n")
 	})
+	mux.HandleFunc("GET "+insideHost+"/", func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, "you are inside\n")
+	})
 	return mux
 }
 
@@ -127,13 +146,16 @@ func redirect(w http.ResponseWriter, to string, code int) {
 func (o *origins) shopURL(path string) string  { return "https://" + shopHost + ":" + o.shop + path }
 func (o *origins) oldURL(path string) string   { return "http://" + oldHost + ":" + o.plain + path }
 func (o *origins) twinsURL(path string) string { return "http://" + twinsHost + ":" + o.plain + path }
+func (o *origins) insideURL(path string) string {
+	return "http://" + insideHost + ":" + o.plain + path
+}
 
 // lookup is the demo's DNS. The servers listen at 127.0.0.1 only, so ::1 is a
 // dead address: refused, or without a way there.
 func lookup(_ context.Context, _, host string) ([]netip.Addr, error) {
 	live, dead := netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()
 	switch host {
-	case shopHost, oldHost:
+	case shopHost, oldHost, gateHost, socksHost:
 		return []netip.Addr{live}, nil
 	case twinsHost:
 		return []netip.Addr{dead, live}, nil

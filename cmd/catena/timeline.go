@@ -47,6 +47,7 @@ type timeline struct {
 	begun    map[step]time.Time
 	sent     time.Time // when the last part of the request was
 	protocol string    // of the connection held
+	connects int       // that are under way
 }
 
 // step is what a Start and its End have in common.
@@ -73,6 +74,10 @@ var endings = map[string]string{
 // a response ends the wait for it.
 func (t *timeline) follow(e event.Event) (time.Duration, bool) {
 	switch e.Name {
+	case "ConnectStart":
+		t.connects++
+	case "ConnectEnd", "ConnectFailed":
+		t.connects--
 	case "ConnectionAcquired":
 		t.protocol = e.Protocol
 	case "RequestHeadersEnd", "RequestBodyEnd", "RequestFailed":
@@ -120,7 +125,12 @@ func (t *timeline) room(e event.Event) string {
 	case "ConnectStart", "ConnectEnd", "ConnectFailed", "SecureConnectStart", "SecureConnectEnd",
 		"ConnectionAcquired", "ConnectionReleased", "ReuseDecision":
 		return "connection"
-	case "RetryDecision", "FollowUpDecision":
+	case "FollowUpDecision":
+		if t.connects > 0 { // of a CONNECT
+			return "connection"
+		}
+		return "interceptors"
+	case "RetryDecision":
 		return "interceptors"
 	}
 	if depth(e) == 0 || strings.HasPrefix(e.Name, "Dispatcher") {
