@@ -43,42 +43,64 @@ func (c *command) newClient() (*catena.Client, error) {
 	if o.protocols != nil {
 		opts = append(opts, catena.WithProtocols(o.protocols...))
 	}
+	if len(o.proxyHeaders) > 0 {
+		opts = append(opts, catena.WithNetworkInterceptor(chain.InterceptorFunc(c.proxyHeader)),
+			catena.WithProxyConnectHeader(o.connectHeader()))
+	}
 	if o.verbose {
 		opts = append(opts, catena.WithNetworkInterceptor(chain.InterceptorFunc(c.showWire)))
 	}
-	config, err := o.tlsConfig()
+	entries, err := c.readNetrc()
 	if err != nil {
 		return nil, err
 	}
-	opts = append(opts, catena.WithTLSConfig(config))
+	c.logins = &logins{schemes: o.schemes, netrc: entries}
+	opts = append(opts, catena.WithAuthenticator(c.logins))
+	config, err := tlsConfig(o.insecure, o.caFile)
+	if err != nil {
+		return nil, err
+	}
+	proxyConfig, err := tlsConfig(o.proxyInsecure, o.proxyCAFile)
+	if err != nil {
+		return nil, err
+	}
+	opts = append(opts, catena.WithTLSConfig(config), catena.WithProxyTLSConfig(proxyConfig))
 	return catena.New(append(opts, o.reach()...)...)
 }
 
 // reach is how hosts are found: proxies and --resolve.
 func (o *options) reach() []catena.Option {
-	selector := proxy.FromEnvironment()
+	ways := &proxies{user: o.proxyUser, schemes: o.proxySchemes}
+	if o.noProxy != nil {
+		ways.direct = readHosts(*o.noProxy)
+		os.Unsetenv("NO_PROXY") // whose place the option takes
+		os.Unsetenv("no_proxy")
+	}
+	ways.selector = proxy.FromEnvironment()
 	if o.proxy != nil {
-		selector = proxy.Fixed(*o.proxy)
+		ways.selector = proxy.Fixed(*o.proxy)
 	}
+	opts := []catena.Option{catena.WithProxyAuthenticator(ways)}
 	if len(o.resolve) == 0 {
-		return []catena.Option{catena.WithProxySelector(selector)}
+		return append(opts, catena.WithProxySelector(ways))
 	}
-	r := &resolver{overrides: o.resolve, dns: net.DefaultResolver, selector: selector}
-	return []catena.Option{catena.WithProxySelector(r), catena.WithDNS(r)}
+	r := &resolver{overrides: o.resolve, dns: net.DefaultResolver, selector: ways}
+	return append(opts, catena.WithProxySelector(r), catena.WithDNS(r))
 }
 
-func (o *options) tlsConfig() (*tls.Config, error) {
-	config := &tls.Config{InsecureSkipVerify: o.insecure}
-	if o.caFile == "" {
+// tlsConfig trusts the certificates in caFile, or the system's where it is "".
+func tlsConfig(insecure bool, caFile string) (*tls.Config, error) {
+	config := &tls.Config{InsecureSkipVerify: insecure}
+	if caFile == "" {
 		return config, nil
 	}
-	pem, err := os.ReadFile(o.caFile)
+	pem, err := os.ReadFile(caFile)
 	if err != nil {
 		return nil, fail(exitCAFile, err)
 	}
 	config.RootCAs = x509.NewCertPool()
 	if !config.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, fail(exitCAFile, fmt.Errorf("%s: %w", o.caFile, errors.New("it has no certificate in PEM")))
+		return nil, fail(exitCAFile, fmt.Errorf("%s: %w", caFile, errors.New("it has no certificate in PEM")))
 	}
 	return config, nil
 }

@@ -5,38 +5,41 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"net"
 
 	"github.com/catena-http/catena"
 	"github.com/catena-http/catena/connection"
 	"github.com/catena-http/catena/event"
 	"github.com/catena-http/catena/internal/wire"
+	"github.com/catena-http/catena/proxy"
+	"github.com/catena-http/catena/route"
 )
 
 // Exit codes: curl's, where curl has one.
 const (
-	exitOther        = 1
-	exitUsage        = 2
-	exitURL          = 3
-	exitUnsupported  = 4
-	exitProxyDNS     = 5
-	exitDNS          = 6
-	exitConnect      = 7
-	exitWeirdServer  = 8
-	exitPartial      = 18
-	exitStatus       = 22
-	exitWriteError   = 23
-	exitReadError    = 26
-	exitTimeout      = 28
-	exitTLS          = 35
-	exitRedirects    = 47
-	exitEmptyReply   = 52
-	exitSend         = 55
-	exitReceive      = 56
-	exitCertificate  = 60
-	exitCAFile       = 77
-	exitStreamReset  = 92
-	exitProxyRefused = 97
-	exitInterrupted  = 130
+	exitOther       = 1
+	exitUsage       = 2
+	exitURL         = 3
+	exitUnsupported = 4
+	exitProxyDNS    = 5
+	exitDNS         = 6
+	exitConnect     = 7
+	exitWeirdServer = 8
+	exitPartial     = 18
+	exitStatus      = 22
+	exitWriteError  = 23
+	exitReadError   = 26
+	exitTimeout     = 28
+	exitTLS         = 35
+	exitRedirects   = 47
+	exitEmptyReply  = 52
+	exitSend        = 55
+	exitReceive     = 56
+	exitCertificate = 60
+	exitCAFile      = 77
+	exitStreamReset = 92
+	exitSOCKS       = 97
+	exitInterrupted = 130
 )
 
 // exitCodes says what they mean, for the help.
@@ -56,17 +59,17 @@ var exitCodes = []struct {
 	{exitPartial, "the body was cut short"},
 	{exitStatus, "status 400 or above, with -f"},
 	{exitWriteError, "the output was not written"},
-	{exitReadError, "a file to send was not read"},
+	{exitReadError, "a file to send, or the .netrc file, was not read"},
 	{exitTimeout, "timeout"},
 	{exitTLS, "the TLS handshake failed"},
 	{exitRedirects, "too many redirects"},
 	{exitEmptyReply, "the server closed the connection without an answer"},
 	{exitSend, "the request was not sent"},
-	{exitReceive, "the response was not received"},
+	{exitReceive, "the response was not received, or a proxy did not open a tunnel"},
 	{exitCertificate, "the server's certificate is not trusted"},
-	{exitCAFile, "the --cacert file was not read"},
+	{exitCAFile, "the --cacert or --proxy-cacert file was not read"},
 	{exitStreamReset, "the server reset the HTTP/2 stream"},
-	{exitProxyRefused, "the proxy refused"},
+	{exitSOCKS, "a SOCKS proxy refused, or can't be told the host"},
 	{exitInterrupted, "interrupted, by Ctrl-C for example"},
 }
 
@@ -124,14 +127,11 @@ func exitCodeOfStep(err error) int {
 	case event.StepProxySelect:
 		return exitProxyDNS
 	case event.StepDNS:
-		if !last.Proxy.IsDirect() {
-			return exitProxyDNS
-		}
-		return exitDNS
+		return exitCodeOfLookup(err)
 	case event.StepConnect:
 		return exitConnect
 	case event.StepProxy:
-		return exitProxyRefused
+		return exitCodeOfProxy(err)
 	case event.StepTLS:
 		return exitTLS
 	case event.StepWrite:
@@ -143,4 +143,30 @@ func exitCodeOfStep(err error) int {
 		return exitReceive
 	}
 	return exitOther
+}
+
+// exitCodeOfLookup tells whose name was not found. What is not about a name at all is
+// an address that the SOCKS proxy can't be told.
+func exitCodeOfLookup(err error) int {
+	var (
+		way  *route.Error
+		name *net.DNSError
+	)
+	switch {
+	case errors.As(err, &way) && way.OfProxy:
+		return exitProxyDNS
+	case way != nil && !way.Proxy.IsDirect() && !errors.As(err, &name):
+		return exitSOCKS
+	}
+	return exitDNS
+}
+
+// exitCodeOfProxy is curl's distinction: an HTTP proxy's answer was not what it was
+// read for.
+func exitCodeOfProxy(err error) int {
+	var socks *proxy.SOCKSError
+	if errors.As(err, &socks) {
+		return exitSOCKS
+	}
+	return exitReceive
 }

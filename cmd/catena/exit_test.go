@@ -22,6 +22,7 @@ import (
 	"github.com/catena-http/catena/event"
 	"github.com/catena-http/catena/internal/wire"
 	"github.com/catena-http/catena/proxy"
+	"github.com/catena-http/catena/route"
 )
 
 // peer is a server that reads the head of one request a connection, writes what
@@ -131,7 +132,9 @@ func TestExitCode(t *testing.T) {
 		return &catena.CallError{Attempts: []catena.Attempt{{Step: event.StepConnect}, {Step: step, Err: err}}, Err: err}
 	}
 	broken := errors.New("broken")
-	viaProxy := &catena.CallError{Attempts: []catena.Attempt{{Step: event.StepDNS, Proxy: proxy.Proxy{Type: proxy.HTTP, Host: "proxy.test"}}}, Err: broken}
+	way := func(p proxy.Type, ofProxy bool, err error) error {
+		return at(event.StepDNS, &route.Error{Step: event.StepDNS, Proxy: proxy.Proxy{Type: p}, OfProxy: ofProxy, Err: err})
+	}
 	tests := []struct {
 		name string
 		err  error
@@ -142,10 +145,16 @@ func TestExitCode(t *testing.T) {
 		{"no attempt", &catena.CallError{Err: broken}, exitOther},
 		{"own", fmt.Errorf("wrapped: %w", fail(exitRedirects, broken)), exitRedirects},
 		{"a proxy's choice", at(event.StepProxySelect, broken), exitProxyDNS},
-		{"a proxy's name", viaProxy, exitProxyDNS},
+		{"a proxy's name", way(proxy.HTTP, true, &net.DNSError{}), exitProxyDNS},
+		{"a name for a proxy", way(proxy.SOCKS4, false, &net.DNSError{}), exitDNS},
+		{"an address that a proxy can't be told", way(proxy.SOCKS4, false, broken), exitSOCKS},
+		{"a direct name", way(proxy.Direct, false, broken), exitDNS},
 		{"a name", at(event.StepDNS, &net.DNSError{IsTimeout: true}), exitDNS},
 		{"a socket", at(event.StepConnect, broken), exitConnect},
-		{"a proxy", at(event.StepProxy, broken), exitProxyRefused},
+		{"a proxy", at(event.StepProxy, broken), exitReceive},
+		{"a refused tunnel", at(event.StepProxy, &route.ProxyError{StatusCode: 403}), exitReceive},
+		{"a SOCKS proxy", at(event.StepProxy, &proxy.SOCKSError{Code: 5, Err: broken}), exitSOCKS},
+		{"a proxy's certificate", at(event.StepProxy, &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), exitCertificate},
 		{"TLS", at(event.StepTLS, broken), exitTLS},
 		{"TLS timeout", at(event.StepTLS, &event.TimeoutError{Step: event.StepTLS}), exitTimeout},
 		{"a certificate", at(event.StepTLS, &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), exitCertificate},

@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 	"net/netip"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,22 @@ func TestParse(t *testing.T) {
 			o.asQuery, o.head, o.fail, o.include, o.verbose, o.insecure = true, true, true, true, true, true
 			o.referer, o.user, o.trace, o.compressed, o.caFile = "from", "a:b", true, true, "ca.pem"
 		}},
+		{"ways to authenticate", []string{"--basic", "--digest", "--proxy-anyauth"}, func(o *options) {
+			o.schemes, o.proxySchemes = schemes{true, true}, schemes{true, true}
+		}},
+		{"ways to authenticate, turned off", []string{"--anyauth", "--no-basic", "--proxy-basic", "--proxy-digest", "--no-proxy-digest"}, func(o *options) {
+			o.schemes, o.proxySchemes = schemes{digest: true}, schemes{basic: true}
+		}},
+		{"netrc", []string{"-n", "--netrc-optional", "--netrc-file", "f"}, func(o *options) {
+			o.netrc, o.netrcOptional, o.netrcFile = true, true, "f"
+		}},
+		{"a proxy in full", []string{"-x", "socks5h://ada:se%3Acret@[::1]:1081"}, func(o *options) {
+			o.proxy = &proxy.Proxy{Type: proxy.SOCKS5, Host: "::1", Port: 1081, User: url.UserPassword("ada", "se:cret")}
+		}},
+		{"for the proxy", []string{"-U", "a%3Ab:c:d%25", "--proxy-header", "A: b", "--proxy-insecure", "--proxy-cacert", "ca.pem", "--noproxy", ""}, func(o *options) {
+			o.proxyUser, o.proxyHeaders = url.UserPassword("a:b", "c:d%"), []field{{name: "A", value: "b"}}
+			o.proxyInsecure, o.proxyCAFile, o.noProxy = true, "ca.pem", ptr("")
+		}},
 		{"upload", []string{"-T", "-"}, func(o *options) { o.upload = "-" }},
 	}
 	for _, tt := range tests {
@@ -84,7 +101,7 @@ func TestParse(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s: %v", place, err)
 				}
-				if diff := cmp.Diff(want, got, cmp.AllowUnexported(options{}, data{}, field{}, output{}, endpoint{}), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+				if diff := cmp.Diff(want, got, cmp.AllowUnexported(options{}, data{}, field{}, output{}, endpoint{}, schemes{}, url.Userinfo{}), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", place, diff)
 				}
 			}
@@ -120,6 +137,11 @@ func TestParseRefuses(t *testing.T) {
 		{"a header without a name", []string{"-H", ": secret", anyURL}, "option -H: the field's name"},
 		{"a header with a line end", []string{"-H", "A: b\r\nC: d", anyURL}, "option -H: the field's value"},
 		{"a file without a name", []string{"-d", "@", anyURL}, "option -d: no file is named"},
+		{"a user that is no percent-encoding", []string{"-U", "a:secret%", anyURL}, "option -U: a % begins no percent-encoding"},
+		{"no user", []string{"-U", "", anyURL}, "option -U: the value is empty"},
+		{"a user that SOCKS5 can't have", []string{"-x", "socks5://proxy.test", "-U", "secret", anyURL}, "option -U: proxy password is empty"},
+		{"a proxy's header without a colon", []string{"--proxy-header", "secret", anyURL}, "option --proxy-header: want"},
+		{"a proxy with a password and no kind", []string{"-x", "ftp://a:secret@proxy.test", anyURL}, "option -x: "},
 		{"a proxy of no kind", []string{"-x", "ftp://proxy.test", anyURL}, "option -x: "},
 		{"an address that is a name", []string{"--resolve", "a.test:80:b.test", anyURL}, "option --resolve: want HOST:PORT:ADDRESS"},
 		{"no address", []string{"--resolve", "a.test:80:", anyURL}, "option --resolve: want HOST:PORT:ADDRESS"},

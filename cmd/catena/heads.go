@@ -91,8 +91,7 @@ func target(ch chain.Chain) string {
 	if u.Path == "" && u.Opaque == "" {
 		u.Path = "/"
 	}
-	forwarded := !conn.Proxy().IsDirect() && u.Scheme == "http" && conn.Protocol() == "http/1.1"
-	if u.Opaque == "" && !forwarded {
+	if u.Opaque == "" && !forwarded(conn, ch.Request()) {
 		u.Scheme, u.Host = "", ""
 	}
 	return ch.Call().RedactedURL(&u)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -27,7 +28,12 @@ type options struct {
 	userAgent *string // nil: the library's
 	referer   string
 	user      string
+	schemes   schemes // by which user, and whom else there is, may be named
 	head      bool
+
+	netrc         bool
+	netrcOptional bool
+	netrcFile     string
 
 	// The output.
 	outputs    []output // the first is the first URL's, and so on
@@ -51,7 +57,15 @@ type options struct {
 	insecure       bool
 	caFile         string
 	resolve        overrides
-	proxy          *proxy.Proxy
+
+	// The proxies.
+	proxy         *proxy.Proxy // nil: the environment's
+	proxyUser     *url.Userinfo
+	proxySchemes  schemes
+	proxyHeaders  []field
+	proxyInsecure bool
+	proxyCAFile   string
+	noProxy       *string // nil: the environment's
 
 	help, version bool
 }
@@ -86,9 +100,9 @@ func (o *options) addData(v string, plain bool) error {
 	return nil
 }
 
-// addHeader reads "Name: value", "Name:" and "Name;". The value is not shown in
-// errors: it may be a secret.
-func (o *options) addHeader(v string) error {
+// addField adds to list what v says: "Name: value", "Name:" or "Name;". The value is
+// not shown in errors: it may be a secret.
+func addField(list *[]field, v string) error {
 	name, value, colon := strings.Cut(v, ":")
 	value = strings.Trim(value, " \t")
 	f := field{name: name, value: value, without: value == ""}
@@ -106,7 +120,7 @@ func (o *options) addHeader(v string) error {
 	case !httpguts.ValidHeaderFieldValue(f.value):
 		return errors.New("the field's value has a character that values don't have")
 	}
-	o.headers = append(o.headers, f)
+	*list = append(*list, f)
 	return nil
 }
 
@@ -136,6 +150,13 @@ func (o *options) check() error {
 		return usagef("option -I excludes a body")
 	case len(o.outputs) > len(o.urls):
 		return usagef("there are more outputs than URLs: %d and %d", len(o.outputs), len(o.urls))
+	}
+	if o.proxy != nil && !o.proxy.IsDirect() && o.proxyUser != nil {
+		p := *o.proxy
+		p.User = o.proxyUser
+		if err := p.Validate(); err != nil {
+			return usagef("option -U: %v", err)
+		}
 	}
 	return nil
 }

@@ -82,10 +82,7 @@ func withName(u *url.URL, file string) *url.URL {
 }
 
 func (c *command) addHeaders(req *http.Request) {
-	if c.options.user != "" {
-		user, password, _ := strings.Cut(c.options.user, ":")
-		req.SetBasicAuth(user, password)
-	}
+	c.logIn(req)
 	if c.options.referer != "" {
 		req.Header.Set("Referer", c.options.referer)
 	}

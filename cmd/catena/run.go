@@ -13,6 +13,7 @@ import (
 type command struct {
 	options *options
 	client  *catena.Client
+	logins  *logins
 	input   []byte          // what was read of stdin; nil: nothing yet
 	shown   map[uint64]bool // the connections that -v has shown, by ID
 

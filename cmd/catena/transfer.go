@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -26,8 +27,11 @@ func (c *command) transfer(ctx context.Context, n int, raw string) error {
 	}
 	resp, err := c.client.NewCall(req, opts...).Execute()
 	if err != nil {
-		if watch.tooManyFollowUps {
+		switch {
+		case watch.tooManyFollowUps:
 			err = fail(exitRedirects, err)
+		case watch.noHandshake && exitCode(err) == exitReceive:
+			err = fail(exitTLS, err) // with a proxy, of which this is a part of connecting
 		}
 		return err
 	}
@@ -42,6 +46,11 @@ func (c *command) transfer(ctx context.Context, n int, raw string) error {
 type watcher struct {
 	event.NopListener
 	tooManyFollowUps bool
+	noHandshake      bool // the last TLS handshake failed
+}
+
+func (w *watcher) SecureConnectEnd(_ event.Call, _ *tls.ConnectionState, err error) {
+	w.noHandshake = err != nil
 }
 
 func (w *watcher) FollowUpDecision(_ event.Call, _ *http.Response, _ *http.Request, why event.Reason) {

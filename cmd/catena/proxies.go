@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/catena-http/catena/auth"
+	"github.com/catena-http/catena/chain"
+	"github.com/catena-http/catena/event"
+	"github.com/catena-http/catena/proxy"
+)
+
+// proxies chooses them: those of -x or of the environment, with the credentials of
+// -U, and none for the hosts of --noproxy. Where credentials have to wait for a
+// challenge it is also the authenticator that answers it.
+type proxies struct {
+	selector proxy.Selector
+	direct   hostList
+	user     *url.Userinfo // nil: what the proxy's address has
+	schemes  schemes
+
+	mu      sync.Mutex // guards answers: racing connects ask at the same time
+	answers map[proxy.Proxy]auth.Preemptive
+}
+
+// Select is the selector's choice, with what the options say of it.
+func (p *proxies) Select(ctx context.Context, u *url.URL) ([]proxy.Proxy, error) {
+	if p.direct.has(u.Hostname()) {
+		return []proxy.Proxy{{}}, nil
+	}
+	chosen, err := p.selector.Select(ctx, u)
+	for i, via := range chosen {
+		if via.IsDirect() {
+			continue
+		}
+		if p.user != nil {
+			via.User = p.user
+		}
+		chosen[i] = p.holdBack(via)
+	}
+	return chosen, err
+}
+
+// holdBack takes the credentials off a proxy that has to ask for them first.
+func (p *proxies) holdBack(via proxy.Proxy) proxy.Proxy {
+	if !p.schemes.wait() || via.User == nil || !speaksHTTP(via) {
+		return via
+	}
+	of := login{user: via.User.Username()}
+	of.password, _ = via.User.Password()
+	via.User = nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.answers == nil {
+		p.answers = map[proxy.Proxy]auth.Preemptive{}
+	}
+	if p.answers[via] == nil {
+		p.answers[via] = p.schemes.answer(of)
+	}
+	return via
+}
+
+// ConnectFailed tells the selector.
+func (p *proxies) ConnectFailed(u *url.URL, via proxy.Proxy, err error) {
+	p.selector.ConnectFailed(u, via, err)
+}
+
+// Authenticate answers the challenge of a proxy whose credentials were held back.
+func (p *proxies) Authenticate(via proxy.Proxy, resp *http.Response) (*http.Request, error) {
+	if a := p.answer(via); a != nil {
+		return a.Authenticate(via, resp)
+	}
+	return nil, nil
+}
+
+// Observe learns the next nonce of Digest.
+func (p *proxies) Observe(via proxy.Proxy, resp *http.Response) {
+	if o, ok := p.answer(via).(auth.Observer); ok {
+		o.Observe(via, resp)
+	}
+}
+
+func (p *proxies) answer(via proxy.Proxy) auth.Preemptive {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.answers[via]
+}
+
+func speaksHTTP(p proxy.Proxy) bool { return p.Type == proxy.HTTP || p.Type == proxy.HTTPS }
+
+// proxyUser reads -U, which is percent-encoded as in a proxy's address. Its errors
+// show nothing of it.
+func proxyUser(v string) (*url.Userinfo, error) {
+	name, password, _ := strings.Cut(v, ":")
+	name, err := url.PathUnescape(name)
+	if err == nil {
+		password, err = url.PathUnescape(password)
+	}
+	if err != nil {
+		return nil, errors.New("a % begins no percent-encoding: write it as %25")
+	}
+	return url.UserPassword(name, password), nil
+}
+
+// hostList is --noproxy: names, which stand for their subdomains too, addresses and
+// ranges of addresses.
+type hostList struct {
+	all    bool
+	names  []string
+	ranges []netip.Prefix
+}
+
+// readHosts reads a list by commas or white space. "*" is everything. An entry that
+// is no range counts as a name, and a dot before or after a name means nothing.
+func readHosts(v string) hostList {
+	var l hostList
+	for entry := range strings.FieldsFuncSeq(v, func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }) {
+		bare := strings.TrimSuffix(strings.TrimPrefix(entry, "["), "]")
+		if addr, err := netip.ParseAddr(bare); err == nil {
+			addr = addr.Unmap().WithZone("")
+			l.ranges = append(l.ranges, netip.PrefixFrom(addr, addr.BitLen()))
+		} else if r, err := netip.ParsePrefix(entry); err == nil {
+			l.ranges = append(l.ranges, r)
+		} else if entry == "*" {
+			l.all = true
+		} else if name := canonicalHost(strings.Trim(entry, ".")); name != "" {
+			l.names = append(l.names, name)
+		}
+	}
+	return l
+}
+
+func (l hostList) has(host string) bool {
+	if l.all {
+		return true
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		addr = addr.Unmap().WithZone("")
+		for _, r := range l.ranges {
+			if r.Contains(addr) {
+				return true
+			}
+		}
+		return false
+	}
+	host = strings.TrimSuffix(canonicalHost(host), ".")
+	for _, name := range l.names {
+		if host == name || strings.HasSuffix(host, "."+name) {
+			return true
+		}
+	}
+	return false
+}
+
+// proxyHeader is a network interceptor that adds the fields of --proxy-header to
+// requests that a proxy reads. Those of a CONNECT have them from the client.
+func (c *command) proxyHeader(ch chain.Chain) (*http.Response, error) {
+	req := ch.Request()
+	if forwarded(ch.Connection(), req) {
+		req = req.Clone(req.Context())
+		for name, values := range c.options.connectHeader() {
+			req.Header[name] = values
+		}
+	}
+	return ch.Proceed(req)
+}
+
+// forwarded reports whether a proxy reads the request and passes it on.
+func forwarded(conn event.Connection, req *http.Request) bool {
+	return speaksHTTP(conn.Proxy()) && req.URL.Scheme == "http" && conn.Protocol() == "http/1.1"
+}
+
+// connectHeader is what --proxy-header says: the fields, and an empty User-Agent
+// where there is to be none.
+func (o *options) connectHeader() http.Header {
+	h := http.Header{}
+	for _, f := range o.proxyHeaders {
+		if name := http.CanonicalHeaderKey(f.name); !f.without || name == "User-Agent" {
+			h.Add(name, f.value)
+		}
+	}
+	return h
+}
