@@ -28,18 +28,6 @@ func (c *command) newClient() (*catena.Client, error) {
 	if o.maxRedirects != nil {
 		opts = append(opts, catena.WithMaxFollowUps(*o.maxRedirects))
 	}
-	if o.connectTimeout != nil {
-		opts = append(opts, catena.WithConnectTimeout(*o.connectTimeout))
-	}
-	if o.readTimeout != nil {
-		opts = append(opts, catena.WithReadTimeout(*o.readTimeout))
-	}
-	if o.writeTimeout != nil {
-		opts = append(opts, catena.WithWriteTimeout(*o.writeTimeout))
-	}
-	if o.callTimeout != nil {
-		opts = append(opts, catena.WithCallTimeout(*o.callTimeout))
-	}
 	if o.protocols != nil {
 		opts = append(opts, catena.WithProtocols(o.protocols...))
 	}
@@ -65,27 +53,44 @@ func (c *command) newClient() (*catena.Client, error) {
 		return nil, err
 	}
 	opts = append(opts, catena.WithTLSConfig(config), catena.WithProxyTLSConfig(proxyConfig))
-	return catena.New(append(opts, o.reach()...)...)
+	c.proxies = o.chooseProxies()
+	opts = append(opts, catena.WithProxySelector(c.proxies), catena.WithProxyAuthenticator(c.proxies))
+	if len(o.resolve) > 0 {
+		r := &resolver{overrides: o.resolve, dns: net.DefaultResolver, selector: c.proxies}
+		opts = append(opts, catena.WithProxySelector(r), catena.WithDNS(r))
+	}
+	return catena.New(append(opts, o.timeouts()...)...)
 }
 
-// reach is how hosts are found: proxies and --resolve.
-func (o *options) reach() []catena.Option {
-	ways := &proxies{user: o.proxyUser, schemes: o.proxySchemes}
+func (o *options) timeouts() []catena.Option {
+	var opts []catena.Option
+	if o.connectTimeout != nil {
+		opts = append(opts, catena.WithConnectTimeout(*o.connectTimeout))
+	}
+	if o.readTimeout != nil {
+		opts = append(opts, catena.WithReadTimeout(*o.readTimeout))
+	}
+	if o.writeTimeout != nil {
+		opts = append(opts, catena.WithWriteTimeout(*o.writeTimeout))
+	}
+	if o.callTimeout != nil {
+		opts = append(opts, catena.WithCallTimeout(*o.callTimeout))
+	}
+	return opts
+}
+
+func (o *options) chooseProxies() *proxies {
+	p := &proxies{user: o.proxyUser, schemes: o.proxySchemes, keepsHeads: o.verbose}
 	if o.noProxy != nil {
-		ways.direct = readHosts(*o.noProxy)
+		p.direct = readHosts(*o.noProxy)
 		os.Unsetenv("NO_PROXY") // whose place the option takes
 		os.Unsetenv("no_proxy")
 	}
-	ways.selector = proxy.FromEnvironment()
+	p.selector = proxy.FromEnvironment()
 	if o.proxy != nil {
-		ways.selector = proxy.Fixed(*o.proxy)
+		p.selector = proxy.Fixed(*o.proxy)
 	}
-	opts := []catena.Option{catena.WithProxyAuthenticator(ways)}
-	if len(o.resolve) == 0 {
-		return append(opts, catena.WithProxySelector(ways))
-	}
-	r := &resolver{overrides: o.resolve, dns: net.DefaultResolver, selector: ways}
-	return append(opts, catena.WithProxySelector(r), catena.WithDNS(r))
+	return p
 }
 
 // tlsConfig trusts the certificates in caFile, or the system's where it is "".

@@ -12,6 +12,7 @@ import (
 
 	"github.com/catena-http/catena/chain"
 	"github.com/catena-http/catena/event"
+	"github.com/catena-http/catena/internal/redact"
 )
 
 // writeHeads writes the heads of the responses that led to resp, oldest first,
@@ -60,15 +61,9 @@ func (c *command) showWire(ch chain.Chain) (*http.Response, error) {
 		proto = "HTTP/2.0"
 	}
 	var b bytes.Buffer
+	b.Write(c.proxies.takeHeads())
 	fmt.Fprintf(&b, "* %s\n", c.connectionText(conn))
-	fmt.Fprintf(&b, "> %s %s %s\n", req.Method, target(ch), protoText(proto))
-	host := req.Host
-	if host == "" {
-		host = req.URL.Host
-	}
-	writeFields(&b, "> ", "\n", proto, http.Header{"Host": {host}})
-	writeFields(&b, "> ", "\n", proto, ch.Call().RedactedHeader(req.Header))
-	b.WriteString(">\n")
+	showRequest(&b, req, target(ch), proto)
 	c.stderr.Write(b.Bytes())
 
 	resp, err := ch.Proceed(req)
@@ -76,11 +71,29 @@ func (c *command) showWire(ch chain.Chain) (*http.Response, error) {
 		return nil, err
 	}
 	b.Reset()
-	fmt.Fprintf(&b, "< %s %s\n", protoText(resp.Proto), printable(resp.Status))
-	writeFields(&b, "< ", "\n", resp.Proto, printableHeader(ch.Call().RedactedHeader(resp.Header)))
-	b.WriteString("<\n")
+	showResponse(&b, resp)
 	c.stderr.Write(b.Bytes())
 	return resp, nil
+}
+
+// secrets are those that are masked in what -v shows.
+var secrets = redact.New()
+
+func showRequest(b *bytes.Buffer, req *http.Request, target, proto string) {
+	fmt.Fprintf(b, "> %s %s %s\n", req.Method, target, protoText(proto))
+	host := req.Host
+	if host == "" {
+		host = req.URL.Host
+	}
+	writeFields(b, "> ", "\n", proto, http.Header{"Host": {host}})
+	writeFields(b, "> ", "\n", proto, secrets.Header(req.Header))
+	b.WriteString(">\n")
+}
+
+func showResponse(b *bytes.Buffer, resp *http.Response) {
+	fmt.Fprintf(b, "< %s %s\n", protoText(resp.Proto), printable(resp.Status))
+	writeFields(b, "< ", "\n", resp.Proto, printableHeader(secrets.Header(resp.Header)))
+	b.WriteString("<\n")
 }
 
 // target is the request target as it stands on the wire, with secrets masked: the

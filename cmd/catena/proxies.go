@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -24,8 +26,11 @@ type proxies struct {
 	user     *url.Userinfo // nil: what the proxy's address has
 	schemes  schemes
 
-	mu      sync.Mutex // guards answers: racing connects ask at the same time
+	keepsHeads bool
+
+	mu      sync.Mutex // guards the fields below: racing connects ask at the same time
 	answers map[proxy.Proxy]auth.Preemptive
+	heads   bytes.Buffer // the heads of CONNECTs and their answers, for -v
 }
 
 // Select is the selector's choice, with what the options say of it.
@@ -78,11 +83,30 @@ func (p *proxies) Authenticate(via proxy.Proxy, resp *http.Response) (*http.Requ
 	return nil, nil
 }
 
-// Observe learns the next nonce of Digest.
+// Observe keeps what -v is to show, and learns the next nonce of Digest.
 func (p *proxies) Observe(via proxy.Proxy, resp *http.Response) {
+	if p.keepsHeads && resp.Request.Method == http.MethodConnect {
+		p.keepHeads(via, resp)
+	}
 	if o, ok := p.answer(via).(auth.Observer); ok {
 		o.Observe(via, resp)
 	}
+}
+
+func (p *proxies) keepHeads(via proxy.Proxy, resp *http.Response) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintf(&p.heads, "* proxy %s\n", via)
+	showRequest(&p.heads, resp.Request, resp.Request.Host, resp.Request.Proto)
+	showResponse(&p.heads, resp)
+}
+
+// takeHeads returns what was kept, once.
+func (p *proxies) takeHeads() []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer p.heads.Reset()
+	return bytes.Clone(p.heads.Bytes())
 }
 
 func (p *proxies) answer(via proxy.Proxy) auth.Preemptive {

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -197,6 +198,53 @@ func TestVerboseTargetThroughProxies(t *testing.T) {
 		if got.code != 0 || !strings.Contains(got.stderr, tt.want) {
 			t.Errorf("through %q: exit code %d, errors:\n%s", tt.via, got.code, got.stderr)
 		}
+	}
+}
+
+// TestVerboseTunnel: -v shows each CONNECT and its answer, the one that decides a
+// failure too.
+func TestVerboseTunnel(t *testing.T) {
+	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header()["Date"] = nil }))
+	defer secure.Close()
+	at := strings.TrimPrefix(secure.URL, "https://")
+	g := keepGate(t, nil, "Basic")
+	const first = `* proxy http://127.0.0.1:GATE
+> CONNECT AT HTTP/1.1
+> Host: AT
+> Proxy-Connection: Keep-Alive
+> User-Agent: me
+>
+< HTTP/1.1 407 Who are you
+< Content-Length: 7
+< Proxy-Authenticate: Basic realm="here"
+<
+`
+	second := strings.Replace(first, "> Proxy-Con", "> Proxy-Authorization: ██\n> Proxy-Con", 1)
+	opened, _, _ := strings.Cut(second, "< ")
+	for _, tt := range []struct{ name, user, want string }{
+		{"opened", rightLogin, first + opened + `< HTTP/1.1 200 Go on
+<
+* connection 1 to 127.0.0.1:GATE, proxy http://127.0.0.1:GATE, http/1.1
+> GET / HTTP/1.1
+> Host: AT
+> Accept: */*
+> Connection: Keep-Alive
+> User-Agent: me
+>
+< HTTP/1.1 200 OK
+< Content-Length: 0
+<
+`},
+		{"refused", "ada:sesame!8", first + second},
+	} {
+		got := catenaRun(t, "", "-vk", "-A", "me", "--proxy-anyauth", "-x", "127.0.0.1:"+g.port, "-U", tt.user, secure.URL)
+		shown, _, _ := strings.Cut(got.stderr, "catena: (")
+		shown = strings.NewReplacer(g.port, "GATE", at, "AT").Replace(shown)
+		shown = regexp.MustCompile(`connection \d+`).ReplaceAllString(shown, "connection 1")
+		if diff := cmp.Diff(tt.want, shown); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+		noSecret(t, got.stderr)
 	}
 }
 

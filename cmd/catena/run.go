@@ -14,6 +14,7 @@ type command struct {
 	options *options
 	client  *catena.Client
 	logins  *logins
+	proxies *proxies
 	input   []byte          // what was read of stdin; nil: nothing yet
 	shown   map[uint64]bool // the connections that -v has shown, by ID
 

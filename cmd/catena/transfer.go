@@ -27,6 +27,9 @@ func (c *command) transfer(ctx context.Context, n int, raw string) error {
 	}
 	resp, err := c.client.NewCall(req, opts...).Execute()
 	if err != nil {
+		if c.options.verbose {
+			c.stderr.Write(c.proxies.takeHeads())
+		}
 		switch {
 		case watch.tooManyFollowUps:
 			err = fail(exitRedirects, err)
