@@ -44,8 +44,9 @@ type Preemptive interface {
 type Observer interface {
 	Authenticator
 
-	// Observe sees the response to each request of a call, before it is followed or handed out. resp is
-	// read-only, its body is not to be read, and via is as in Authenticate.
+	// Observe sees the response to each request of a call, before it is followed or handed out; a proxy's
+	// authenticator those that came through a proxy that reads them, and the answers to each CONNECT. resp
+	// is read-only, its body is not to be read, and via is as in Authenticate.
 	Observe(via proxy.Proxy, resp *http.Response)
 }
 

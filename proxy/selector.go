@@ -14,11 +14,13 @@ type Selector interface {
 	// refuses. A proxy that is listed twice is tried once.
 	//
 	// u's scheme, host and port decide; it carries no user info, its path is "/", and it is read-only.
-	// ctx is the call's; a Select that waits should return when it ends, for the call waits with it. Select is asked for new connections only: a pooled one is taken without it.
+	// ctx is the call's; a Select that waits should return when it ends, for the call waits with it. Select is
+	// asked for new connections only: a pooled one is taken without it.
 	Select(ctx context.Context, u *url.URL) ([]Proxy, error)
 
 	// ConnectFailed tells that p, selected for u, could not be reached or would not serve us, and why: its
-	// name has no address, it does not answer, it refuses. It is called on the goroutine of the call, so it should be quick; p carries its password.
+	// name has no address, it does not answer, it refuses. It is called on the goroutine of the call, so it
+	// should be quick; p carries its password.
 	ConnectFailed(u *url.URL, p Proxy, err error)
 }
 

@@ -88,8 +88,8 @@ func (n *Network) DerivedFrom(other *Network) bool {
 }
 
 // With returns a copy, changed by change, with an identity of its own: calls
-// that use it share no connection with those of n. TLS configurations,
-// headers and slices are copied too. change finds the defaults filled in, so that it can wrap
+// that use it share no connection with those of n. TLS configurations, headers and
+// slices are copied too. change finds the defaults filled in, so that it can wrap
 // them. Make it once and keep it, not one a call.
 func (n *Network) With(change func(*Network)) *Network {
 	n.prepare.Do(n.complete) // which may be under way for a call
