@@ -118,6 +118,13 @@ func newAuthSite(t *testing.T, command, debian string, behind *origin) authSite 
 	return authSite{s, behind}
 }
 
+func startApacheAuth(t *testing.T, behind *origin) authSite {
+	t.Helper()
+	s := newAuthSite(t, "apache2", "apache2", behind)
+	s.serve(t, "apache.conf", apacheAuthConfig, "-DFOREGROUND", "-f", s.folder+"/apache.conf")
+	return s
+}
+
 // lock is how an origin is called that wants credentials.
 type lock struct {
 	site           authSite
@@ -237,8 +244,7 @@ func TestNginxAuthentication(t *testing.T) {
 // Basic, and Digest by MD5 with "auth".
 func TestApacheAuthentication(t *testing.T) {
 	all := startProxied(t)
-	s := newAuthSite(t, "apache2", "apache2", all.http)
-	s.serve(t, "apache.conf", apacheAuthConfig, "-DFOREGROUND", "-f", s.folder+"/apache.conf")
+	s := startApacheAuth(t, all.http)
 	s.tries(t, "/basic/", originKeys("Basic", auth.Basic))
 	s.tries(t, "/digest/", originKeys("Digest", auth.Digest))
 	t.Run("stale", func(t *testing.T) { staleNonces(t, s) })

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"testing"
 	"text/template"
 
@@ -15,15 +16,7 @@ import (
 // TestMicrosocks calls through a real microsocks, which speaks SOCKS5.
 func TestMicrosocks(t *testing.T) {
 	all := startProxied(t)
-	start := func(args ...string) (port string) {
-		p := newRealPeer(t, "microsocks", "microsocks")
-		p.start(t, func() (ports, all []string) {
-			port = freePort(t)
-			return []string{port}, append([]string{"-i", "127.0.0.1", "-p", port}, args...)
-		})
-		return port
-	}
-	open, locked := start(), start("-u", peerUser, "-P", peerPassword)
+	open, locked := startMicrosocks(t), startMicrosocks(t, "-u", peerUser, "-P", peerPassword)
 	for _, d := range []door{
 		{name: "open", proxy: proxyOn(t, proxy.SOCKS5, open), keys: append(openDoor, userKey(badPassword, true))},
 		{name: "password", proxy: proxyOn(t, proxy.SOCKS5, locked), keys: passwordKeys},
@@ -31,6 +24,16 @@ func TestMicrosocks(t *testing.T) {
 		d.through(t, all)
 	}
 	unreachable(t, proxyOn(t, proxy.SOCKS5, open), 5)
+}
+
+func startMicrosocks(t *testing.T, args ...string) (port string) {
+	t.Helper()
+	p := newRealPeer(t, "microsocks", "microsocks")
+	p.start(t, func() (ports, all []string) {
+		port = freePort(t)
+		return []string{port}, append([]string{"-i", "127.0.0.1", "-p", port}, args...)
+	})
+	return port
 }
 
 // dante is a running danted.
@@ -127,8 +130,8 @@ func TestDante(t *testing.T) {
 	refusedBySOCKS(t, open.proxy(t, proxy.SOCKS4), "127.0.0.2:1", 91)
 	refusedBySOCKS(t, open.proxy(t, proxy.SOCKS4A), all.http.byName()[len("http://"):], 91)
 	t.Run("password", func(t *testing.T) {
-		if os.Getuid() != 0 {
-			cannot(t, "danted with a user of its own needs root")
+		if err := exec.Command(findPeer(t, "unshare", "util-linux"), "--mount", "true").Run(); err != nil {
+			cannot(t, "danted with a user of its own needs a mount namespace: unshare: "+err.Error())
 		}
 		locked := startDante(t, true)
 		door{name: "SOCKS5", proxy: locked.proxy(t, proxy.SOCKS5), keys: passwordKeys}.through(t, all)

@@ -154,6 +154,8 @@ func manyByDigest(t *testing.T, s *squid, all *proxied) {
 		t.Run(o.name, func(t *testing.T) {
 			c := newPeerCaller(t, all.roots, catena.WithProxy(s.locked(t)), catena.WithProtocols(o.protocols...),
 				catena.WithProxyAuthenticator(auth.Store(auth.Digest(peerUser, peerPassword))))
+			c.must("GET", o.url+"/", nil, o.protocol, "small\n") // squid gives a nonce, for all
+			c.client.CloseIdleConnections()
 			var calls sync.WaitGroup
 			for i := range 32 {
 				calls.Go(func() {
