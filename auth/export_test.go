@@ -11,7 +11,7 @@ func DigestRealms(a Authenticator) int {
 	d := a.(*digest)
 	d.nonces.mu.Lock()
 	defer d.nonces.mu.Unlock()
-	return len(d.nonces.realms)
+	return len(d.nonces.realms.entries)
 }
 
 // StoreSpaces is how many origins and proxies a Store remembers.
@@ -19,7 +19,7 @@ func StoreSpaces(p Preemptive) int {
 	s := p.(*store)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.spaces)
+	return len(s.realms.entries)
 }
 
 // StoreRealms is how many realms a Store remembers of one origin at most.
@@ -28,8 +28,8 @@ func StoreRealms(p Preemptive) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	most := 0
-	for _, known := range s.spaces {
-		most = max(most, len(known.realms))
+	for _, known := range s.realms.entries {
+		most = max(most, len(known.value))
 	}
 	return most
 }

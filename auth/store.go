@@ -36,15 +36,8 @@ func Store(a Authenticator) Preemptive { return &store{inner: a} }
 type store struct {
 	inner Authenticator
 
-	mu     sync.Mutex // guards the fields below
-	clock  uint64
-	spaces map[space]*storedSpace
-}
-
-// storedSpace is one origin or proxy.
-type storedSpace struct {
-	used   uint64   // the clock at the last use
-	realms []stored // the last one to ask first
+	mu     sync.Mutex              // guards realms
+	realms recent[space, []stored] // of origins and proxies, the last one to ask first
 }
 
 // stored is a realm that asked, and what it was answered.
@@ -62,8 +55,10 @@ func (s *store) Authenticate(via proxy.Proxy, resp *http.Response) (*http.Reques
 	to := spaceOf(via, resp)
 	if isPreemptive(resp) {
 		next := resp.Request.Clone(resp.Request.Context())
-		if ok, err := s.send(to, next, answer); ok || err != nil {
-			return next, err
+		if ok, err := s.send(to, next, answer); err != nil {
+			return nil, err
+		} else if ok {
+			return next, nil
 		}
 	} else if refused := resp.Request.Header.Get(answer); refused != "" {
 		s.forget(to, refused)
@@ -136,14 +131,12 @@ func (s *store) valueFor(entry stored, req *http.Request) (string, error) {
 func (s *store) find(to space, req *http.Request) (best stored, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := s.spaces[to]
+	known := s.realms.use(to)
 	if known == nil {
 		return stored{}, false
 	}
-	s.clock++
-	known.used = s.clock
 	path := directoryOf(req)
-	for i, e := range known.realms {
+	for i, e := range *known {
 		inside := strings.HasPrefix(path, e.directory)
 		if i == 0 || inside && (!strings.HasPrefix(path, best.directory) || len(e.directory) > len(best.directory)) {
 			best = e
@@ -156,13 +149,13 @@ func (s *store) find(to space, req *http.Request) (best stored, ok bool) {
 func (s *store) note(to target, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := s.spaces[to.space]
+	known := s.realms.use(to.space)
 	if known == nil {
 		return
 	}
-	for i := range known.realms {
-		if known.realms[i].target == to {
-			known.realms[i].value = value
+	for i := range *known {
+		if e := &(*known)[i]; e.target == to {
+			e.value = value
 		}
 	}
 }
@@ -180,41 +173,12 @@ func (s *store) remember(to space, resp *http.Response, value string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := s.space(to)
-	known.realms = slices.DeleteFunc(known.realms, func(old stored) bool { return old.target == e.target })
-	known.realms = slices.Insert(known.realms, 0, e)
-	if len(known.realms) > maxStoreRealms {
-		known.realms = known.realms[:maxStoreRealms]
+	known := s.realms.useOrAdd(to, maxStoreSpaces)
+	*known = slices.DeleteFunc(*known, func(old stored) bool { return old.target == e.target })
+	*known = slices.Insert(*known, 0, e)
+	if len(*known) > maxStoreRealms {
+		*known = (*known)[:maxStoreRealms]
 	}
-}
-
-// space finds or makes the memory of an origin or a proxy.
-func (s *store) space(to space) *storedSpace {
-	s.clock++
-	known := s.spaces[to]
-	if known == nil {
-		if s.spaces == nil {
-			s.spaces = make(map[space]*storedSpace)
-		}
-		if len(s.spaces) >= maxStoreSpaces {
-			s.forgetOldest()
-		}
-		known = &storedSpace{}
-		s.spaces[to] = known
-	}
-	known.used = s.clock
-	return known
-}
-
-func (s *store) forgetOldest() {
-	var oldest space
-	used := s.clock + 1
-	for to, known := range s.spaces {
-		if known.used < used {
-			oldest, used = to, known.used
-		}
-	}
-	delete(s.spaces, oldest)
 }
 
 // forget drops the realms that credentials belong to.
@@ -223,15 +187,15 @@ func (s *store) forget(to space, refused string) {
 	isDigest := ok && digest.Is("Digest")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := s.spaces[to]
+	known := s.realms.use(to)
 	if known == nil {
 		return
 	}
-	known.realms = slices.DeleteFunc(known.realms, func(e stored) bool {
+	*known = slices.DeleteFunc(*known, func(e stored) bool {
 		return e.value == refused || isDigest && isForOneRequest(e.value) && e.realm == digest.Params["realm"]
 	})
-	if len(known.realms) == 0 {
-		delete(s.spaces, to)
+	if len(*known) == 0 {
+		s.realms.forget(to)
 	}
 }
 

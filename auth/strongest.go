@@ -46,6 +46,7 @@ func (s *strongest) Authenticate(via proxy.Proxy, resp *http.Response) (*http.Re
 	challenges := Challenges(resp.Header, challenge)
 	tooEarly := isPreemptive(resp) && slices.ContainsFunc(s.all, strongerThanBasic)
 	var best ranked
+	most := 0
 	for _, a := range s.all {
 		r, ok := a.(ranked)
 		if !ok {
@@ -57,8 +58,8 @@ func (s *strongest) Authenticate(via proxy.Proxy, resp *http.Response) (*http.Re
 		if tooEarly {
 			continue
 		}
-		if can := r.strength(resp.StatusCode, challenges); can > 0 && (best == nil || can > best.strength(resp.StatusCode, challenges)) {
-			best = r
+		if can := r.strength(resp.StatusCode, challenges); can > most {
+			best, most = r, can
 		}
 	}
 	if best == nil {
