@@ -86,7 +86,7 @@ type wireOutcome struct {
 	Origin  []string // the requests that came to the origin
 }
 
-func TestProxiesOnTheWire(t *testing.T) {
+func TestProxyMatrix(t *testing.T) {
 	certificate, roots := certificateFor(t, append(wireHosts, wireProxyHost)...)
 	var (
 		mu       sync.Mutex // guards outcomes
