@@ -59,7 +59,11 @@ func (c *command) newClient() (*catena.Client, error) {
 		r := &resolver{overrides: o.resolve, dns: net.DefaultResolver, selector: c.proxies}
 		opts = append(opts, catena.WithProxySelector(r), catena.WithDNS(r))
 	}
-	return catena.New(append(opts, o.timeouts()...)...)
+	client, err := catena.New(append(opts, o.timeouts()...)...)
+	if err != nil {
+		return nil, fail(exitUsage, err)
+	}
+	return client, nil
 }
 
 func (o *options) timeouts() []catena.Option {

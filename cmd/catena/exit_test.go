@@ -92,6 +92,7 @@ func TestExitCodes(t *testing.T) {
 		{"no file to write", []string{"-o", filepath.Join(folder, "missing", "file"), plain.URL}, exitWriteError, "missing"},
 		{"no CA file", []string{"--cacert", filepath.Join(folder, "missing"), plain.URL}, exitCAFile, "missing"},
 		{"a CA file without one", []string{"--cacert", file(t, "ca.pem", "no"), plain.URL}, exitCAFile, "no certificate"},
+		{"a field that no CONNECT has", []string{"--proxy-header", "Connection: secret", plain.URL}, exitUsage, "must not have Connection"},
 		{"an invalid method", []string{"-X", "B AD", plain.URL}, exitOther, plain.URL + `: invalid method "B AD"`},
 	}
 	for _, tt := range tests {
