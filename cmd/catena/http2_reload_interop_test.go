@@ -7,8 +7,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -30,7 +30,7 @@ func reloads(t *testing.T, c *http2Caller) {
 			}
 			for ctx.Err() == nil {
 				a, err := c.do(t.Context(), "GET", path, nil, http.StatusOK)
-				if c.cuts && cutAfterGoAway(err) {
+				if c.cuts && cutByServer(err) {
 					continue
 				}
 				if err != nil {
@@ -68,10 +68,9 @@ func reloads(t *testing.T, c *http2Caller) {
 	}
 }
 
-// cutAfterGoAway reports whether the server announced the connection's end and did
-// not wait for the calls on it.
-func cutAfterGoAway(err error) bool {
-	return errors.Is(err, io.ErrUnexpectedEOF) && strings.Contains(err.Error(), "GOAWAY")
+// cutByServer reports whether the server ended the connection under the call.
+func cutByServer(err error) bool {
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // ids is a set.

@@ -26,9 +26,9 @@ type http2Server struct {
 
 	takesTrailers bool // of requests; nginx 1.22 ends the connection, apache2 drops them
 
-	// cuts says that the reloading server may announce the end of a connection and
-	// then close it under a call. mod_http2 2.0 does, where its shutdown meets a new
-	// connection: it ends it by GOAWAY with the error of a failed callback of its own.
+	// cuts says that the reloading server may end a connection under a call on it.
+	// mod_http2 2.0 does where its shutdown meets a new connection: a callback of its
+	// own fails, and it closes, sometimes without a GOAWAY.
 	cuts bool
 }
 
