@@ -81,7 +81,7 @@ func TestGatherFails(t *testing.T) {
 	writes.mu.Lock()
 	writes.fail = 1
 	writes.mu.Unlock()
-	s := open0(t, c)
+	s := openLarge(t, c)
 	_, err := s.ReadFrom(strings.NewReader(large))
 	if err == nil {
 		err = s.FinishRequest(nil)
@@ -94,8 +94,8 @@ func TestGatherFails(t *testing.T) {
 	}
 }
 
-// open0 opens a stream for a large body, of which nothing is written yet.
-func open0(t *testing.T, c *http2.Conn) *http2.Stream {
+// openLarge opens a stream for a large body, of which nothing is written yet.
+func openLarge(t *testing.T, c *http2.Conn) *http2.Stream {
 	t.Helper()
 	s := newStream(t, c, terms)
 	if err := s.WriteRequestHeaders(request(t, "POST", "https://x.test/"), int64(len(large))); err != nil {
