@@ -46,19 +46,26 @@ func (c *Conn) frame(m *message) error {
 	if c.head {
 		r.ContentLength = length
 	}
-	code := r.StatusCode
-	if code < 200 {
+	if r.StatusCode < 200 {
 		return c.interim(r)
 	}
 	c.keepAlive = keepAliveOf(r.Header)
 	switch {
 	case r.Close, chunked && length >= 0:
 		c.spoiled = true
-	case code == http.StatusNoContent && (chunked || length > 0):
+	case r.StatusCode == http.StatusNoContent && (chunked || length > 0):
 		// Content announced where there can be none: who knows what follows.
 		c.spoiled = true
 	}
-	switch {
+	c.giveBody(m, chunked, length)
+	return nil
+}
+
+// giveBody gives a final response its body. length is less than 0 where none was
+// announced.
+func (c *Conn) giveBody(m *message, chunked bool, length int64) {
+	r := &m.response
+	switch code := r.StatusCode; {
 	case c.head, code == http.StatusNoContent, code == http.StatusNotModified:
 		c.responseDone()
 	case chunked:
@@ -76,7 +83,6 @@ func (c *Conn) frame(m *message) error {
 		c.spoiled = true
 		c.open(m, closeBody, 0)
 	}
-	return nil
 }
 
 // interim accepts a 1xx. A 101 is the last response of HTTP on the connection and
