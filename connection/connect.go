@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net/url"
 	"time"
 
 	"github.com/catena-http/catena/connection/http2"
@@ -190,8 +189,7 @@ func (a *StreamAllocation) blame(r *route.Route, err error) {
 
 func (a *StreamAllocation) tellSelector(r *route.Route, err error) {
 	if !r.Proxy.IsDirect() {
-		u := &url.URL{Scheme: r.Address.Scheme, Host: r.Address.HostPort(), Path: "/"}
-		r.Address.Network.ProxySelector.ConnectFailed(u, r.Proxy, err)
+		r.Address.Network.ProxySelector.ConnectFailed(r.Address.URL(), r.Proxy, err)
 	}
 }
 

@@ -130,6 +130,12 @@ func (a Address) HostPort() string {
 	return net.JoinHostPort(a.Host, strconv.Itoa(a.Port))
 }
 
+// URL is the address as a proxy selector is asked for it and told about it: scheme,
+// host and port, and the path "/".
+func (a Address) URL() *url.URL {
+	return &url.URL{Scheme: a.Scheme, Host: a.HostPort(), Path: "/"}
+}
+
 // Secure reports whether the address is reached by TLS.
 func (a Address) Secure() bool { return a.Scheme == "https" }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"net/url"
 
 	"github.com/catena-http/catena/event"
 	"github.com/catena-http/catena/proxy"
@@ -147,14 +146,9 @@ func (s *Selector) proxyHosts(ctx context.Context, w way) ([]string, error) {
 func (s *Selector) noProxy(ctx context.Context, w way, host string, err error) error {
 	err = &Error{Step: event.StepDNS, Host: host, Proxy: w.shown, OfProxy: true, Err: err}
 	if ctx.Err() == nil {
-		s.address.Network.ProxySelector.ConnectFailed(s.url(), w.proxy, err)
+		s.address.Network.ProxySelector.ConnectFailed(s.address.URL(), w.proxy, err)
 	}
 	return err
-}
-
-// url is what the proxy selector is asked for, and told about.
-func (s *Selector) url() *url.URL {
-	return &url.URL{Scheme: s.address.Scheme, Host: s.address.HostPort(), Path: "/"}
 }
 
 // addresses looks host up, unless it is an address.

@@ -107,7 +107,7 @@ func checkProxies(proxies []proxy.Proxy) error {
 var errPanicked = errors.New("the proxy selector or a listener panicked")
 
 func (s *Selector) selectProxies(ctx context.Context) error {
-	u := s.url()
+	u := s.address.URL()
 	returned := false
 	defer func() {
 		if !returned {
