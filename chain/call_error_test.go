@@ -28,7 +28,7 @@ func TestCallErrorSentence(t *testing.T) {
 	reset := errors.New("connection reset by peer")
 	dial := errors.New("dial tcp 192.0.2.1:80: refused")
 	lookup := errors.New("lookup a.test: no such host")
-	unsupported := fmt.Errorf("%w: a thing", connection.ErrUnsupportedRoute)
+	unsupported := fmt.Errorf("%w: a reason", connection.ErrUnsupportedRoute)
 	via := proxy.Proxy{Type: proxy.HTTP, Host: "p.test", Port: 3128}
 	socks := proxy.Proxy{Type: proxy.SOCKS5, Host: "p.test"}
 	for name, tc := range map[string]struct {
@@ -67,9 +67,9 @@ func TestCallErrorSentence(t *testing.T) {
 			chain.CallError{Err: refused, Attempts: []chain.Attempt{{Step: event.StepTLS, Addr: "192.0.2.1:443", Err: refused}}},
 			"GET http://a.test/: TLS handshake with 192.0.2.1:443: connection refused",
 		},
-		"an unsupported way": {
-			chain.CallError{Err: unsupported, Attempts: []chain.Attempt{{Step: event.StepProxy, Addr: "192.0.2.1:80", Proxy: via, Err: unsupported}}},
-			"GET http://a.test/: the protocols exclude the URL: a thing",
+		"protocols that exclude the URL": {
+			chain.CallError{Err: unsupported, Attempts: []chain.Attempt{{Step: event.StepTLS, Err: unsupported}}},
+			"GET http://a.test/: the protocols exclude the URL: a reason",
 		},
 		"several, the first decides": {
 			chain.CallError{Err: refused, Attempts: []chain.Attempt{
