@@ -33,6 +33,9 @@ type Run struct {
 	Secrets      *redact.Secrets
 	Infos        Infos
 
+	// ProxyAuthorization is what an authenticator made last for a proxy.
+	ProxyAuthorization ProxyAuthorization
+
 	links [inlineLinks]RealInterceptorChain
 	more  []RealInterceptorChain
 }

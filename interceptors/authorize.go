@@ -15,12 +15,32 @@ import (
 type authorizer struct {
 	origin, proxy made        // in Authorization and in Proxy-Authorization
 	via           proxy.Proxy // of the last response
+	proxyVia      proxy.Proxy // that proxy was made for
 }
 
 // made is what an authenticator, not the application, has set in a field last.
 type made struct {
 	value string
 	sent  bool
+}
+
+// forProxy is what was made last for a proxy.
+func (a *authorizer) forProxy() chain.ProxyAuthorization {
+	return chain.ProxyAuthorization{Value: a.proxy.value, Via: a.proxyVia}
+}
+
+// asSent is req, which resp answers, without what was made for another proxy than
+// the one that it went through in the end: authenticators take what is in a refused
+// request for refused.
+func (a *authorizer) asSent(req *http.Request, resp *http.Response, x *connection.Exchange) *http.Request {
+	if a.proxy.value == "" || x == nil || !a.forProxy().Strays(req.Header, x.Connection().Route().Proxy) {
+		return req
+	}
+	own := *req
+	own.Header = req.Header.Clone()
+	own.Header.Del("Proxy-Authorization")
+	resp.Request = &own
+	return &own
 }
 
 // prepare is req as it is to be sent: with credentials ahead of a challenge, and without those that were good
@@ -53,7 +73,7 @@ func (a *authorizer) renew(req *http.Request, config *chain.Config) (*http.Reque
 		a.origin = made{value: req.Header.Get("Authorization")}
 	}
 	if a.proxy.isSentIn(req, "Proxy-Authorization") {
-		if req, err = auth.Renew(config.Network.ProxyAuthenticator, a.via, req, http.StatusProxyAuthRequired); err != nil {
+		if req, err = auth.Renew(config.Network.ProxyAuthenticator, a.proxyVia, req, http.StatusProxyAuthRequired); err != nil {
 			return nil, err
 		}
 		a.proxy = made{value: req.Header.Get("Proxy-Authorization")}
@@ -98,7 +118,7 @@ func (a *authorizer) note(next *http.Request, why event.Reason) {
 	case event.ReasonAuthenticate:
 		a.origin = made{value: next.Header.Get("Authorization")}
 	case event.ReasonProxyAuthenticate:
-		a.proxy = made{value: next.Header.Get("Proxy-Authorization")}
+		a.proxy, a.proxyVia = made{value: next.Header.Get("Proxy-Authorization")}, a.via
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/catena-http/catena/connection"
 	"github.com/catena-http/catena/event"
 	"github.com/catena-http/catena/internal/lifetime"
+	"github.com/catena-http/catena/route"
 )
 
 // watchedBody is the size from which on, and an unknown size always, the response
@@ -34,7 +35,7 @@ func (CallServer) Intercept(c chain.Chain) (*http.Response, error) {
 		}
 	}
 	x := link.Exchange()
-	req := withProxyAuthorization(c.Request(), x.Connection())
+	req := withProxyAuthorization(c.Request(), x.Connection().Route(), link.Run().ProxyAuthorization)
 	size := sizeOf(req)
 	expect := size != 0 && httpguts.HeaderValuesContainsToken(req.Header["Expect"], "100-continue")
 	if err := x.WriteRequestHeaders(req, size, expect); err != nil {
@@ -135,23 +136,26 @@ func answerAfter(x *connection.Exchange, err error) (*http.Response, error) {
 }
 
 // withProxyAuthorization sees to it that Proxy-Authorization goes to a plain HTTP
-// proxy, the one field's only reader here, and to nobody else.
-func withProxyAuthorization(req *http.Request, c *connection.RealConnection) *http.Request {
+// proxy, the one field's only reader here, and to nobody else; made to no other than
+// the proxy it was made for.
+func withProxyAuthorization(req *http.Request, r *route.Route, made chain.ProxyAuthorization) *http.Request {
 	has := false
 	for name := range req.Header {
 		has = has || isProxyAuthorization(name)
 	}
-	forwarded := c.Route().Forwarded()
-	user := c.Route().Proxy.User
-	if has == forwarded || !has && user == nil {
+	forwarded, user := r.Forwarded(), r.Proxy.User
+	strays := has && (!forwarded || made.Strays(req.Header, r.Proxy))
+	own := forwarded && user != nil && (!has || strays)
+	if !strays && !own {
 		return req
 	}
 	changed := *req
 	changed.Header = req.Header.Clone()
-	if forwarded {
-		changed.Header.Set("Proxy-Authorization", basic(user))
-	} else {
+	if strays {
 		maps.DeleteFunc(changed.Header, func(name string, _ []string) bool { return isProxyAuthorization(name) })
+	}
+	if own {
+		changed.Header.Set("Proxy-Authorization", basic(user))
 	}
 	return &changed
 }

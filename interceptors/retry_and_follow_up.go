@@ -54,6 +54,7 @@ func (l *loop) do(req *http.Request) (*http.Response, error) {
 			return nil, l.ended(req, err)
 		}
 		req = authorized
+		l.run.ProxyAuthorization = l.authorizer.forProxy()
 		resp, err := l.link.Proceed(req)
 		if err != nil {
 			if req, err = l.retry(req, err); err != nil {
@@ -61,6 +62,7 @@ func (l *loop) do(req *http.Request) (*http.Response, error) {
 			}
 			continue
 		}
+		req = l.authorizer.asSent(req, resp, l.allocation.Exchange())
 		l.note(req)
 		l.authorizer.observe(resp, l.allocation.Exchange(), l.link.Config())
 		next, err := l.followUp(resp)

@@ -1,0 +1,21 @@
+package chain
+
+import (
+	"net/http"
+
+	"github.com/catena-http/catena/proxy"
+)
+
+// ProxyAuthorization is a value of the field of that name that was made for one
+// proxy. The next try or the next hop may lead through another one, which must not
+// see it. It is an engine part without a promise to users.
+type ProxyAuthorization struct {
+	Value string // "": none was made
+	Via   proxy.Proxy
+}
+
+// Strays reports whether by way of via the value in h would come to another proxy
+// than the one it was made for.
+func (p ProxyAuthorization) Strays(h http.Header, via proxy.Proxy) bool {
+	return p.Value != "" && h.Get("Proxy-Authorization") == p.Value && !via.Equal(p.Via)
+}
