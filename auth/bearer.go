@@ -92,11 +92,10 @@ func bearerChallenge(challenges []Challenge) (Challenge, bool) {
 	return Challenge{}, false
 }
 
-// refusedBefore reports whether the response before resp refused a token too.
+// refusedBefore reports whether the refusal before resp was one of a token too.
 func refusedBefore(resp *http.Response, answer string) bool {
-	before := resp.Request.Response
-	return before != nil && before.StatusCode == resp.StatusCode && before.Request != nil &&
-		bearerToken(before.Request.Header.Get(answer)) != ""
+	before := priorRefusal(resp)
+	return before != nil && before.Request != nil && bearerToken(before.Request.Header.Get(answer)) != ""
 }
 
 // bearerToken is the token in a field's value, "" if it is none of Bearer.

@@ -71,15 +71,14 @@ func (d *digest) Authenticate(via proxy.Proxy, resp *http.Response) (*http.Reque
 // credentials for the realm, and they answered a challenge of a moment ago. Those that were sent ahead may
 // have been refused for an old nonce, whether the server says so or not, unless it offers that nonce again.
 func (d *digest) isFinal(c digestChallenge, resp *http.Response, answer string) bool {
-	refusals := refusalsInARow(resp)
-	if refusals >= maxDigestRefusals {
+	if refusals(resp) >= maxDigestRefusals {
 		return true
 	}
 	sent, ok := parseCredentials(resp.Request.Header.Get(answer))
 	if !ok || !sent.Is("Digest") || sent.Params["realm"] != c.realm || c.stale {
 		return false
 	}
-	return refusals > 1 || sent.Params["nonce"] == c.nonce
+	return refusalsInARow(resp) > 1 || sent.Params["nonce"] == c.nonce
 }
 
 // field makes the answer with a nonce of which one use was taken.
