@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -108,17 +109,42 @@ func (a *digestAnswer) hashBody(req *http.Request) error {
 		if req.GetBody == nil {
 			return errOneShotDigest
 		}
-		body, err := req.GetBody()
-		if err == nil {
-			_, err = io.Copy(h, body)
-			body.Close()
-		}
-		if err != nil {
+		if err := copyBody(h, req); err != nil {
 			return fmt.Errorf("read the body for digest authentication: %w", err)
 		}
 	}
 	a.body = hex.EncodeToString(h.Sum(nil))
 	return nil
+}
+
+// copyBody reads the body once more, unless req's context ends: that closes the body, and no more of it is
+// read.
+func copyBody(to io.Writer, req *http.Request) error {
+	body, err := req.GetBody()
+	if err != nil {
+		return err
+	}
+	ctx := req.Context()
+	stop := context.AfterFunc(ctx, func() { body.Close() })
+	_, err = io.Copy(to, interruptible{ctx, body})
+	if !stop() {
+		return context.Cause(ctx)
+	}
+	body.Close()
+	return err
+}
+
+// interruptible is a Reader that ends with its context, between two reads.
+type interruptible struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r interruptible) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.Reader.Read(p)
 }
 
 var quoter = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
