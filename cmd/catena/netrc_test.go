@@ -156,7 +156,7 @@ func TestReadNetrc(t *testing.T) {
 	run(bad+": line 1: a keyword", "--netrc-file", bad)
 	run(bad+": line 1: a keyword", "--netrc-optional", "--netrc-file", bad)
 	run("more than 1048576 bytes", "--netrc-file", huge)
-	run("directory", "--netrc-file", home)
+	run(home, "--netrc-file", home)
 	run("not sent", "--netrc-file", bad, "-u", "eve:other")
 	if err := os.WriteFile(filepath.Join(home, ".netrc"), []byte(good), 0o600); err != nil {
 		t.Fatal(err)
