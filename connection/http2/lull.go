@@ -17,7 +17,7 @@ const lullTime = 100 * time.Millisecond
 //
 // Only a socket of the system has lulls: there the buffer goes too.
 type lull struct {
-	awaited bool        // a timer runs; the reading goroutine's
+	awaited bool        // or there; the reading goroutine's
 	there   atomic.Bool // the timer has found one
 
 	// Guarded by Conn.mu.
@@ -62,20 +62,22 @@ func (in *reader) lullDue() {
 }
 
 // doze reports whether a read failed with err because a lull is there, and makes
-// reads possible again.
+// reads possible again, the next one without a need for much of a stack.
 func (in *reader) doze(err error) bool {
 	if !errors.Is(err, os.ErrDeadlineExceeded) || !in.lull.there.Swap(false) {
 		return false
 	}
-	in.lull.awaited = false
 	c := in.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nc.SetReadDeadline(c.readUntil)
+	in.makeRoom(frameHeaderLen)
 	return true
 }
 
-// sleep reads what comes next, on a new stack.
+// sleep reads what comes next, on a new stack. The lull is over when it is there.
 func (in *reader) sleep() {
-	in.parse(in.read(frameHeaderLen))
+	err := in.read(frameHeaderLen)
+	in.lull.awaited = false
+	in.parse(err)
 }

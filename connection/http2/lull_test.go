@@ -42,23 +42,38 @@ func (p *peer) settle() {
 	}
 }
 
-// awaitLull waits until the connection's goroutine sleeps.
-func awaitLull(t *testing.T) {
+// awaitLull waits until the connection's goroutine sleeps, and returns which it is.
+func awaitLull(t *testing.T) (goroutine string) {
 	t.Helper()
 	stacks := make([]byte, 1<<20)
 	late := time.After(patience)
 	again := time.NewTicker(http2.LullTime / 10)
 	defer again.Stop()
 	for {
-		n := runtime.Stack(stacks, true)
-		if strings.Contains(string(stacks[:n]), "http2.(*reader).sleep(") {
-			return
+		all := string(stacks[:runtime.Stack(stacks, true)])
+		for stack := range strings.SplitSeq(all, "\n\n") {
+			if strings.Contains(stack, "http2.(*reader).sleep(") {
+				goroutine, _, _ = strings.Cut(stack, " [")
+				return goroutine
+			}
 		}
 		select {
 		case <-again.C:
 		case <-late:
-			t.Fatalf("nobody sleeps:\n%s", stacks[:n])
+			t.Fatalf("nobody sleeps:\n%s", all)
 		}
+	}
+}
+
+// An idle connection is left alone once it is small.
+func TestLullComesOnce(t *testing.T) {
+	p := newTCPPeer(t)
+	p.settle()
+	p.works()
+	first := awaitLull(t)
+	<-time.After(5 * http2.LullTime) // where there were more, they would be over
+	if now := awaitLull(t); now != first {
+		t.Errorf("%s sleeps, it was %s", now, first)
 	}
 }
 
