@@ -9,8 +9,8 @@ import (
 	"github.com/catena-http/catena/proxy"
 )
 
-// maxDigestRefusals is how many refusals in a row are looked at: the last ends it, although the server may
-// say that the nonce alone was stale.
+// maxDigestRefusals is how many refusals by one server are looked at: the last ends it, although the server
+// may say that the nonce alone was stale.
 const maxDigestRefusals = 3
 
 // Digest returns an Authenticator that answers Digest challenges with user and password (RFC 7616, and
@@ -78,7 +78,7 @@ func (d *digest) isFinal(c digestChallenge, resp *http.Response, answer string) 
 	if !ok || !sent.Is("Digest") || sent.Params["realm"] != c.realm || c.stale {
 		return false
 	}
-	return refusalsInARow(resp) > 1 || sent.Params["nonce"] == c.nonce
+	return refusedTwice(resp) || sent.Params["nonce"] == c.nonce
 }
 
 // field makes the answer with a nonce of which one use was taken.
@@ -154,16 +154,4 @@ func parseCredentials(value string) (Challenge, bool) {
 		return Challenge{}, false
 	}
 	return all[0], true
-}
-
-// refusalsInARow is how many responses with the status of resp, itself included, came one after the other.
-func refusalsInARow(resp *http.Response) int {
-	n := 0
-	for r := resp; r != nil && r.StatusCode == resp.StatusCode; n++ {
-		if r.Request == nil {
-			return n + 1
-		}
-		r = r.Request.Response
-	}
-	return n
 }
