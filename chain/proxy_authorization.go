@@ -10,12 +10,12 @@ import (
 // proxy. The next try or the next hop may lead through another one, which must not
 // see it. It is an engine part without a promise to users.
 type ProxyAuthorization struct {
-	Value string // "": none was made
+	Value string
 	Via   proxy.Proxy
 }
 
 // Strays reports whether by way of via the value in h would come to another proxy
-// than the one it was made for.
-func (p ProxyAuthorization) Strays(h http.Header, via proxy.Proxy) bool {
-	return p.Value != "" && h.Get("Proxy-Authorization") == p.Value && !via.Equal(p.Via)
+// than the one it was made for. Of nil, none was made, nothing does.
+func (p *ProxyAuthorization) Strays(h http.Header, via proxy.Proxy) bool {
+	return p != nil && h.Get("Proxy-Authorization") == p.Value && !via.Equal(p.Via)
 }

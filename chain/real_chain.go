@@ -33,8 +33,8 @@ type Run struct {
 	Secrets      *redact.Secrets
 	Infos        Infos
 
-	// ProxyAuthorization is what an authenticator made last for a proxy.
-	ProxyAuthorization ProxyAuthorization
+	// ProxyAuthorization is what an authenticator made last for a proxy; nil: nothing.
+	ProxyAuthorization *ProxyAuthorization
 
 	links [inlineLinks]RealInterceptorChain
 	more  []RealInterceptorChain

@@ -24,16 +24,19 @@ type made struct {
 	sent  bool
 }
 
-// forProxy is what was made last for a proxy.
-func (a *authorizer) forProxy() chain.ProxyAuthorization {
-	return chain.ProxyAuthorization{Value: a.proxy.value, Via: a.proxyVia}
+// forProxy is what was made last for a proxy; nil: nothing.
+func (a *authorizer) forProxy() *chain.ProxyAuthorization {
+	if a.proxy.value == "" {
+		return nil
+	}
+	return &chain.ProxyAuthorization{Value: a.proxy.value, Via: a.proxyVia}
 }
 
 // asSent is req, which resp answers, without what was made for another proxy than
 // the one that it went through in the end: authenticators take what is in a refused
 // request for refused.
 func (a *authorizer) asSent(req *http.Request, resp *http.Response, x *connection.Exchange) *http.Request {
-	if a.proxy.value == "" || x == nil || !a.forProxy().Strays(req.Header, x.Connection().Route().Proxy) {
+	if x == nil || !a.forProxy().Strays(req.Header, x.Connection().Route().Proxy) {
 		return req
 	}
 	own := *req

@@ -138,7 +138,7 @@ func answerAfter(x *connection.Exchange, err error) (*http.Response, error) {
 // withProxyAuthorization sees to it that Proxy-Authorization goes to a plain HTTP
 // proxy, the one field's only reader here, and to nobody else; made to no other than
 // the proxy it was made for.
-func withProxyAuthorization(req *http.Request, r *route.Route, made chain.ProxyAuthorization) *http.Request {
+func withProxyAuthorization(req *http.Request, r *route.Route, made *chain.ProxyAuthorization) *http.Request {
 	has := false
 	for name := range req.Header {
 		has = has || isProxyAuthorization(name)
