@@ -106,7 +106,7 @@ func (g *digestGuard) handle(inside http.HandlerFunc) http.HandlerFunc {
 
 func echoBody(rw http.ResponseWriter, r *http.Request) { io.Copy(rw, r.Body) }
 
-// TestDigestOverProtocols: B092. The uri is the target of the very request, the body is protected, and a
+// TestDigestOverProtocols: the uri is the target of the very request, the body is protected, and a
 // redirect gets credentials of its own.
 func TestDigestOverProtocols(t *testing.T) {
 	for _, qop := range []string{"auth", "auth-int"} {
@@ -262,7 +262,7 @@ func TestDigestAfterAFailure(t *testing.T) {
 	}
 }
 
-// TestDigestThroughATunnel: B089. Proxy and origin each get what is theirs, once.
+// TestDigestThroughATunnel: proxy and origin each get what is theirs, once.
 func TestDigestThroughATunnel(t *testing.T) {
 	overProtocols(t, overTLS, func(w *world) {
 		atProxy, atOrigin := proxyGuard(), originGuard()

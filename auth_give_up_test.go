@@ -29,7 +29,7 @@ func answering(fields ...string) auth.Authenticator {
 	})
 }
 
-// TestRefusedCredentialsAreNotRepeated: B080. What was just refused is not sent again, whoever answers.
+// TestRefusedCredentialsAreNotRepeated: what was just refused is not sent again, whoever answers.
 func TestRefusedCredentialsAreNotRepeated(t *testing.T) {
 	const basicMe = "Basic bWU6cHc="
 	for _, test := range []struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/catena-http/catena/connection"
 )
 
-// Canceling calls that wait for their turn at the pool frees their places (B014).
+// Canceling calls that wait for their turn at the pool frees their places.
 func TestCancelInFullPool(t *testing.T) {
 	inWorld(t, onHTTP1, func(*world) []catena.Option {
 		pool := connection.NewPool(connection.PoolOptions{MaxPerAddress: 2})

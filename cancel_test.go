@@ -220,7 +220,7 @@ func TestCallsEndInQueue(t *testing.T) {
 }
 
 // A resolver that ignores its context holds neither calls nor more than one
-// goroutine (B112).
+// goroutine.
 func TestStubbornResolver(t *testing.T) {
 	inWorld(t, []string{h1}, func(w *world) []catena.Option {
 		return []catena.Option{catena.WithDNS(w.net), catena.WithCallTimeout(200 * time.Millisecond)}
@@ -249,7 +249,7 @@ func TestStubbornResolver(t *testing.T) {
 }
 
 // A connection that a dialer brings after the call has ended is closed, and never
-// used (B015).
+// used.
 func TestLateConnection(t *testing.T) {
 	for _, e := range endings {
 		t.Run(e.name, func(t *testing.T) {

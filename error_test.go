@@ -226,7 +226,7 @@ func TestInvalidCalls(t *testing.T) {
 	}
 }
 
-// TestWrongProtocol: the error names what the server speaks. B056.
+// TestWrongProtocol: the error names what the server speaks.
 func TestWrongProtocol(t *testing.T) {
 	for _, test := range []struct {
 		says string
@@ -277,7 +277,7 @@ func TestBodyError(t *testing.T) {
 }
 
 // TestRequestBodyFails: the body's own error is the call's, the server sees no
-// end of the request, and nothing is sent again. B049, B050.
+// end of the request, and nothing is sent again.
 func TestRequestBodyFails(t *testing.T) {
 	boom := errors.New("boom")
 	for _, size := range []int{0, 3, 200 << 10} {

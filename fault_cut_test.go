@@ -9,7 +9,6 @@ import (
 
 // TestCutAtEveryByte ends the connection after each byte of a response. Only the
 // whole of it is a response; of its body, all that came before the cut is read.
-// B026, B027.
 func TestCutAtEveryByte(t *testing.T) {
 	for _, whole := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",

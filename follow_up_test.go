@@ -37,7 +37,7 @@ func TestInterimResponsesOfACall(t *testing.T) {
 	}
 }
 
-// TestRepeatedStatuses: a server that always says the same. B008, B009.
+// TestRepeatedStatuses: a server that always says the same.
 func TestRepeatedStatuses(t *testing.T) {
 	for _, test := range []struct {
 		status  string
@@ -139,7 +139,7 @@ func TestFollowUpLimit(t *testing.T) {
 }
 
 // TestChallenges: what an authenticator's answer, silence or failure makes of a
-// 401, and what a 407 of an origin comes to. B080.
+// 401, and what a 407 of an origin comes to.
 func TestChallenges(t *testing.T) {
 	broken := errors.New("the vault is closed")
 	authenticator := func(f func(resp *http.Response) (*http.Request, error)) catena.Option {
@@ -206,7 +206,7 @@ func TestChallenges(t *testing.T) {
 }
 
 // TestExpectationFailed: the request is sent once more without Expect; one that was
-// announced and not sent costs the connection. B047.
+// announced and not sent costs the connection.
 func TestExpectationFailed(t *testing.T) {
 	peer := startFaultyPeer(t, listenLoopback(t, "127.0.0.1"), func(c *peerConn) {
 		for {
@@ -233,7 +233,7 @@ func TestExpectationFailed(t *testing.T) {
 }
 
 // TestRetryingInterceptor: responses that an interceptor gives up for another try
-// share one connection. B004.
+// share one connection.
 func TestRetryingInterceptor(t *testing.T) {
 	peer := startFaultyPeer(t, listenLoopback(t, "127.0.0.1"), func(c *peerConn) {
 		for c.readRequest() {

@@ -29,7 +29,7 @@ func simClient(t *testing.T, serve func(c *peerConn), opts ...catena.Option) (*c
 }
 
 // TestBodyOfAnotherLength: no more than declared is written, the call fails at
-// once, and the connection is not used again. B049.
+// once, and the connection is not used again.
 func TestBodyOfAnotherLength(t *testing.T) {
 	for _, size := range []int{3, 10, 200 << 10} {
 		for _, declared := range []int64{5, 100 << 10} {
@@ -75,7 +75,7 @@ func TestBodyOfAnotherLength(t *testing.T) {
 }
 
 // TestExpectContinue: the body is sent upon 100, upon silence for the time set, and
-// never after a final status. B046.
+// never after a final status.
 func TestExpectContinue(t *testing.T) {
 	const wait = time.Second
 	for _, test := range []struct {
@@ -203,7 +203,6 @@ func TestEarlyAnswer(t *testing.T) {
 }
 
 // TestKeepAliveHint: a connection is given up a second before the server means to.
-// B010, B012.
 func TestKeepAliveHint(t *testing.T) {
 	for _, test := range []struct {
 		fields string

@@ -19,7 +19,7 @@ import (
 )
 
 // TestConnectMovesOn: an address that can't be reached is followed by the next one,
-// within the call and whatever the method. B105.
+// within the call and whatever the method.
 func TestConnectMovesOn(t *testing.T) {
 	refused, hole := simnet.Faults{Refuse: true}, simnet.Faults{BlackHole: true}
 	unreachable := simnet.Faults{DialError: syscall.EHOSTUNREACH}
@@ -79,7 +79,7 @@ func TestConnectMovesOn(t *testing.T) {
 }
 
 // TestHandshakeMovesOn: a handshake that is cut off moves on to the next address,
-// a certificate that is refused does not. B108.
+// a certificate that is refused does not.
 func TestHandshakeMovesOn(t *testing.T) {
 	certificate := testCertificate()
 	handshake := func(c *peerConn) {

@@ -160,7 +160,7 @@ var refusals = []refusal{
 	},
 }
 
-// TestRefusals turns requests down on HTTP/2. B115, B118.
+// TestRefusals turns requests down on HTTP/2.
 func TestRefusals(t *testing.T) {
 	for _, r := range refusals {
 		for _, kind := range []struct{ name, method, body, want string }{
@@ -233,7 +233,7 @@ func h2cClient(t *testing.T, network *simnet.Network, opts ...catena.Option) *ca
 }
 
 // TestGracefulGoAway: the stream in flight ends well, the next call goes to
-// another connection. B116.
+// another connection.
 func TestGracefulGoAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network, peer := framedNetwork(t, func(f *framedConn) {
@@ -320,7 +320,7 @@ func TestGoAwayBeforeTheStream(t *testing.T) {
 }
 
 // TestResetAfterData: what came before the reset is read, then the error, which
-// is not tried again. B130.
+// is not tried again.
 func TestResetAfterData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network, _ := framedNetwork(t, func(f *framedConn) {

@@ -109,7 +109,7 @@ func TestRedirectChain(t *testing.T) {
 	}
 }
 
-// TestRedirectedBodies: which method and body arrive where. B064, B065.
+// TestRedirectedBodies: which method and body arrive where.
 func TestRedirectedBodies(t *testing.T) {
 	const oneShot = true
 	for _, test := range []struct {
@@ -158,7 +158,7 @@ func TestRedirectedBodies(t *testing.T) {
 }
 
 // TestCredentialsOnRedirects: they stay with their origin, also when a later hop
-// leads back. B066, B068, B072.
+// leads back.
 func TestCredentialsOnRedirects(t *testing.T) {
 	here, there := listenPair(t, "127.0.0.1", "127.0.0.2")
 	port := here.Addr().(*net.TCPAddr).Port
@@ -206,7 +206,7 @@ func TestCredentialsOnRedirects(t *testing.T) {
 	}
 }
 
-// TestRedirectTargets: where a Location leads on the wire. B057, B059, B061, B062.
+// TestRedirectTargets: where a Location leads on the wire.
 func TestRedirectTargets(t *testing.T) {
 	for _, test := range []struct{ location, want, url string }{
 		{"Location: /b", `200 "ok"`, "/b#keep"},
@@ -280,7 +280,6 @@ func TestRedirectFromHTTPS(t *testing.T) {
 }
 
 // TestLargeRedirectBody: what is not worth reading is cut off, not waited for.
-// B005.
 func TestLargeRedirectBody(t *testing.T) {
 	for _, length := range []string{"1073741824", "2000"} {
 		synctest.Test(t, func(t *testing.T) {

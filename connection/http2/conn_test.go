@@ -108,7 +108,7 @@ func TestLimitLowered(t *testing.T) {
 }
 
 // Until the server's SETTINGS are there, one stream goes ahead and the others
-// wait for them (B119).
+// wait for them.
 func TestStreamsWaitForSettings(t *testing.T) {
 	bubble(t, "wait", func(t *testing.T) {
 		p := newSilentPeer(t, http2.Options{})
@@ -158,7 +158,7 @@ func retirement(c *http2.Conn) func() string {
 }
 
 // After a GOAWAY what is in flight finishes, new streams are refused from its
-// first frame on, and the connection closes with the last stream (B116).
+// first frame on, and the connection closes with the last stream.
 func TestGracefulGoAway(t *testing.T) {
 	bubble(t, "graceful", func(t *testing.T) {
 		p := newPeer(t, http2.Options{})
@@ -221,7 +221,7 @@ func TestGoAwayWhileIdle(t *testing.T) {
 }
 
 // A stream above the GOAWAY's id was not processed, though its body was sent
-// whole (B115); one below goes on.
+// whole; one below goes on.
 func TestGoAwayBetweenStreams(t *testing.T) {
 	p := newPeer(t, http2.Options{})
 	below, id := p.get()

@@ -128,7 +128,7 @@ func kind(err error) string {
 	return "other"
 }
 
-// Failures after the head: what came before is delivered (B130), then the
+// Failures after the head: what came before is delivered, then the
 // error, again and again.
 func TestFailureInBody(t *testing.T) {
 	tests := map[string]struct {

@@ -14,7 +14,7 @@ import (
 	xhttp2 "golang.org/x/net/http2"
 )
 
-// Input that is not HTTP/2 is named for what it is, at once (B056, B128).
+// Input that is not HTTP/2 is named for what it is, at once.
 func TestForeignInput(t *testing.T) {
 	tests := map[string]struct{ input, words string }{
 		"HTTP/1.1":      {"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", `speaks HTTP/1.1, not HTTP/2: "HTTP/1.1 400 Bad Request"`},
@@ -72,8 +72,7 @@ func TestGarbageAfterResponse(t *testing.T) {
 	}
 }
 
-// Heads within the limits pass, others fail alone, whatever they are made of
-// (B044).
+// Heads within the limits pass, others fail alone, whatever they are made of.
 func TestHeaderLimits(t *testing.T) {
 	many := func(n int) (fields []string) {
 		for i := range n {
@@ -137,7 +136,7 @@ func (p *peer) inFrames(stream uint32, block []byte) error {
 	return err
 }
 
-// Endless CONTINUATION frames end the connection after a bounded excess (B045).
+// Endless CONTINUATION frames end the connection after a bounded excess.
 func TestContinuationFlood(t *testing.T) {
 	p := newPeer(t, http2.Options{})
 	s, id := p.get()
@@ -163,8 +162,8 @@ func TestContinuationFlood(t *testing.T) {
 	}
 }
 
-// Interim heads come out one by one, with what they carry (B041); a moderate
-// number is nothing to fail over, an endless one is (B042).
+// Interim heads come out one by one, with what they carry; a moderate
+// number is nothing to fail over, an endless one is.
 func TestInterimHeads(t *testing.T) {
 	p := newPeer(t, http2.Options{})
 	s, id := p.get()
@@ -243,7 +242,7 @@ func TestPaddingAndUnknownFrames(t *testing.T) {
 	}
 }
 
-// A body that nobody reads holds back none but itself (B124).
+// A body that nobody reads holds back none but itself.
 func TestSlowReader(t *testing.T) {
 	c := serve(t, true, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/big" {

@@ -248,7 +248,7 @@ func TestDuplexPingPong(t *testing.T) {
 	})
 }
 
-func TestHeadHasNoBody(t *testing.T) { // B034
+func TestHeadHasNoBody(t *testing.T) {
 	c := serve(t, true, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "1000")
 	})
@@ -264,7 +264,7 @@ func TestHeadHasNoBody(t *testing.T) { // B034
 }
 
 // Many calls at once, over a limit that arrives with SETTINGS: nobody is
-// refused (B119).
+// refused.
 func TestManyStreamsOneConnection(t *testing.T) {
 	c := serve(t, true, func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
 	const calls = 64

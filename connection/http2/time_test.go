@@ -145,7 +145,7 @@ func TestSlowBodyIsNoTimeout(t *testing.T) {
 }
 
 // A stream that times out without a sign of life from the server takes the
-// connection out of service until there is one (B126).
+// connection out of service until there is one.
 func TestSilentConnection(t *testing.T) {
 	bubble(t, "back", func(t *testing.T) {
 		p := newPeer(t, http2.Options{})
@@ -218,7 +218,7 @@ func TestPingInterval(t *testing.T) {
 	})
 }
 
-// The server's SETTINGS are not waited for without end (B128).
+// The server's SETTINGS are not waited for without end.
 func TestSettingsTimeout(t *testing.T) {
 	bubble(t, "silence", func(t *testing.T) {
 		p := newSilentPeer(t, http2.Options{SettingsTimeout: 3 * time.Second})
@@ -244,7 +244,7 @@ func TestSettingsTimeout(t *testing.T) {
 	})
 }
 
-// AwaitResponse is what a request with Expect: 100-continue waits with (B046).
+// AwaitResponse is what a request with Expect: 100-continue waits with.
 func TestAwaitResponse(t *testing.T) {
 	tests := map[string]struct {
 		do    func(p *peer, id uint32)

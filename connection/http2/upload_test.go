@@ -18,7 +18,7 @@ var errBoom = errors.New("boom")
 
 // A body that is not what was declared, or that fails: the error says so, the
 // server sees a reset and never an end, nothing past the declared length is on
-// the wire, and the connection lives (B049, B050).
+// the wire, and the connection lives.
 func TestBadRequestBody(t *testing.T) {
 	tests := map[string]struct {
 		size int64
@@ -110,8 +110,7 @@ func TestBadRequestBodiesLeaveSlots(t *testing.T) {
 }
 
 // A server that answers before it has the whole body, with or without a reset:
-// the upload ends, the response is delivered, the connection is used again
-// (B121).
+// the upload ends, the response is delivered, the connection is used again.
 func TestEarlyResponse(t *testing.T) {
 	tests := map[string]struct {
 		status string
@@ -165,7 +164,7 @@ func TestEarlyResponse(t *testing.T) {
 }
 
 // A Write that waits for a window returns when the stream ends, whoever ends
-// it, and when it is interrupted (B122).
+// it, and when it is interrupted.
 func TestBlockedWrite(t *testing.T) {
 	tests := map[string]struct {
 		end   func(p *peer, s *http2.Stream, id uint32)

@@ -64,7 +64,7 @@ func TestSmallRequestIsOneWrite(t *testing.T) {
 }
 
 // Streams that wait for each other's readers do not hold each other up: twenty
-// bodies opened at once and read one after the other (B124).
+// bodies opened at once and read one after the other.
 func TestBodiesReadInTurn(t *testing.T) {
 	const size = 8 << 20
 	c := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
