@@ -62,13 +62,13 @@ func validateMethod(req *http.Request) error {
 	return nil
 }
 
-// validateURL leaves Path alone: what it holds is escaped on the way out.
+// validateURL leaves Path and RawPath alone: a RawPath that is no encoding of Path is
+// not used, and what Path holds is escaped on the way out.
 func validateURL(u *url.URL) error {
 	if _, err := route.NewAddress(u, nil); err != nil {
 		return fmt.Errorf("invalid URL: %w", err)
 	}
 	for _, part := range [...]struct{ name, text string }{
-		{"RawPath", u.RawPath},
 		{"Opaque", u.Opaque},
 		{"RawQuery", u.RawQuery},
 	} {

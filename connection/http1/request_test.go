@@ -47,6 +47,10 @@ func TestRequestHead(t *testing.T) {
 			req:  &http.Request{URL: &url.URL{Scheme: "http", Host: "h", Path: "a b"}},
 			want: "GET /a%20b HTTP/1.1\r\nHost: h\r\n\r\n",
 		}, {
+			name: "path with a space",
+			req:  &http.Request{URL: parse("http://h/a b")},
+			want: "GET /a%20b HTTP/1.1\r\nHost: h\r\n\r\n",
+		}, {
 			name: "opaque",
 			req:  &http.Request{URL: &url.URL{Scheme: "http", Host: "h", Opaque: "/a%2Fb", RawQuery: "q"}},
 			want: "GET /a%2Fb?q HTTP/1.1\r\nHost: h\r\n\r\n",
