@@ -35,16 +35,24 @@ import (
 //
 // A variable that can't be parsed makes Select fail, with an error that names it, for the URLs that it
 // is for; URLs in NO_PROXY are not.
-func FromEnvironment() Selector {
-	all := fromVariable("all_proxy", "ALL_PROXY")
+func FromEnvironment() Selector { return FromVariables(os.Getenv) }
+
+// FromVariables is FromEnvironment with variables from elsewhere: get returns the value of the one with
+// that name, "" where it is not set. It is called before FromVariables returns, and not kept.
+func FromVariables(get func(name string) string) Selector {
+	v := variables(get)
+	all := v.setting("all_proxy", "ALL_PROXY")
 	return &environment{
-		http:   fromVariable(httpVariables()...).or(all),
-		https:  fromVariable("https_proxy", "HTTPS_PROXY").or(all),
-		bypass: bypasses(os.Getenv(firstSet("no_proxy", "NO_PROXY"))),
+		http:   v.setting(v.forHTTP()...).or(all),
+		https:  v.setting("https_proxy", "HTTPS_PROXY").or(all),
+		bypass: bypasses(get(v.firstSet("no_proxy", "NO_PROXY"))),
 	}
 }
 
-// environment never changes after FromEnvironment made it.
+// variables is where values come from.
+type variables func(name string) string
+
+// environment never changes after FromVariables made it.
 type environment struct {
 	http, https setting
 	bypass      func(u *url.URL) bool
@@ -81,10 +89,10 @@ func (e *environment) Select(_ context.Context, u *url.URL) ([]Proxy, error) {
 
 func (e *environment) ConnectFailed(*url.URL, Proxy, error) {}
 
-// httpVariables names the variables for http URLs that can be trusted.
-func httpVariables() []string {
+// forHTTP names the variables for http URLs that can be trusted.
+func (v variables) forHTTP() []string {
 	switch {
-	case os.Getenv("REQUEST_METHOD") == "":
+	case v("REQUEST_METHOD") == "":
 		return []string{"http_proxy", "HTTP_PROXY"}
 	case runtime.GOOS == "windows":
 		return nil
@@ -92,12 +100,12 @@ func httpVariables() []string {
 	return []string{"http_proxy"}
 }
 
-func fromVariable(names ...string) setting {
-	name := firstSet(names...)
+func (v variables) setting(names ...string) setting {
+	name := v.firstSet(names...)
 	if name == "" {
 		return setting{}
 	}
-	p, err := Parse(os.Getenv(name))
+	p, err := Parse(v(name))
 	if err != nil {
 		return setting{err: fmt.Errorf("environment variable %s can't be used: %w", name, err)}
 	}
@@ -105,9 +113,9 @@ func fromVariable(names ...string) setting {
 }
 
 // firstSet returns the first of names that is set to something, or "".
-func firstSet(names ...string) string {
+func (v variables) firstSet(names ...string) string {
 	for _, name := range names {
-		if os.Getenv(name) != "" {
+		if v(name) != "" {
 			return name
 		}
 	}

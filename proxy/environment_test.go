@@ -131,6 +131,21 @@ func TestEnvironmentIsReadOnce(t *testing.T) {
 	}
 }
 
+// Variables may come from elsewhere than the environment.
+func TestFromVariables(t *testing.T) {
+	t.Setenv("HTTP_PROXY", "http://other.test")
+	t.Setenv("NO_PROXY", "*")
+	values := map[string]string{"ALL_PROXY": "socks5://p.test", "NO_PROXY": "direct.test"}
+	selector := proxy.FromVariables(func(name string) string { return values[name] })
+	values["ALL_PROXY"] = "changed" // it is read once
+	for host, want := range map[string]string{"a.test": "socks5://p.test:1080", "direct.test": "direct"} {
+		got, err := selector.Select(t.Context(), &url.URL{Scheme: "http", Host: host})
+		if err != nil || len(got) != 1 || got[0].String() != want {
+			t.Errorf("%s: %v, %v, want %s", host, got, err, want)
+		}
+	}
+}
+
 func TestEnvironmentKeepsOneUser(t *testing.T) {
 	setenv(t, map[string]string{"HTTP_PROXY": "http://me:pw@p:1"})
 	s := proxy.FromEnvironment()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 
 	"github.com/catena-http/catena"
 	"github.com/catena-http/catena/chain"
@@ -85,12 +86,16 @@ func (o *options) timeouts() []catena.Option {
 
 func (o *options) chooseProxies() *proxies {
 	p := &proxies{user: o.proxyUser, schemes: o.proxySchemes, keepsHeads: o.verbose}
-	if o.noProxy != nil {
-		p.direct = readHosts(*o.noProxy)
-		os.Unsetenv("NO_PROXY") // whose place the option takes
-		os.Unsetenv("no_proxy")
-	}
 	p.selector = proxy.FromEnvironment()
+	if o.noProxy != nil { // it takes the place of NO_PROXY
+		p.direct = readHosts(*o.noProxy)
+		p.selector = proxy.FromVariables(func(name string) string {
+			if strings.EqualFold(name, "NO_PROXY") {
+				return ""
+			}
+			return os.Getenv(name)
+		})
+	}
 	if o.proxy != nil {
 		p.selector = proxy.Fixed(*o.proxy)
 	}
