@@ -112,7 +112,7 @@ func place(i, n int) string {
 // phrase says what was tried, unless the error itself says it.
 func phrase(a *Attempt) string {
 	switch {
-	case errors.Is(a.Err, connection.ErrUnsupportedRoute):
+	case errors.Is(a.Err, connection.ErrPriorKnowledge):
 		return "" // nothing was connected to
 	case a.Step == event.StepProxySelect:
 		return "" // the error says it

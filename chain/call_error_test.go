@@ -28,7 +28,7 @@ func TestCallErrorSentence(t *testing.T) {
 	reset := errors.New("connection reset by peer")
 	dial := errors.New("dial tcp 192.0.2.1:80: refused")
 	lookup := errors.New("lookup a.test: no such host")
-	unsupported := fmt.Errorf("%w: a reason", connection.ErrUnsupportedRoute)
+	unsupported := fmt.Errorf("%w: a reason", connection.ErrPriorKnowledge)
 	via := proxy.Proxy{Type: proxy.HTTP, Host: "p.test", Port: 3128}
 	socks := proxy.Proxy{Type: proxy.SOCKS5, Host: "p.test"}
 	for name, tc := range map[string]struct {

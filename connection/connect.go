@@ -13,14 +13,14 @@ import (
 	"github.com/catena-http/catena/route"
 )
 
-// ErrUnsupportedRoute is what an https URL fails with where the protocols are "h2c"
+// ErrPriorKnowledge is what an https URL fails with where the protocols are "h2c"
 // alone: prior knowledge of cleartext HTTP/2 excludes TLS.
-var ErrUnsupportedRoute = errors.New("the protocols exclude the URL")
+var ErrPriorKnowledge = errors.New("the protocols exclude the URL")
 
 // supported reports what no route to the address could mend.
 func supported(a route.Address) error {
 	if a.Secure() && a.Network.PriorKnowledge() {
-		return fmt.Errorf("%w: %q is prior knowledge of cleartext HTTP/2, which excludes https", ErrUnsupportedRoute, route.H2C)
+		return fmt.Errorf("%w: %q is prior knowledge of cleartext HTTP/2, which excludes https", ErrPriorKnowledge, route.H2C)
 	}
 	return nil
 }

@@ -229,7 +229,7 @@ func TestNextRoute(t *testing.T) {
 func TestPriorKnowledgeExcludesTLS(t *testing.T) {
 	w := newWorld(t, PoolOptions{}, priorKnowledge)
 	_, c, err := w.do(t.Context(), "https://a.test/")
-	if !errors.Is(err, ErrUnsupportedRoute) {
+	if !errors.Is(err, ErrPriorKnowledge) {
 		t.Errorf("got %v", err)
 	}
 	if tries := c.a.Attempts(); len(tries) != 1 || tries[0].Retried || tries[0].Why != event.ReasonUnsupported {

@@ -20,7 +20,7 @@ const (
 	exitOther       = 1
 	exitUsage       = 2
 	exitURL         = 3
-	exitUnsupported = 4
+	exitExcluded    = 4
 	exitProxyDNS    = 5
 	exitDNS         = 6
 	exitConnect     = 7
@@ -51,7 +51,7 @@ var exitCodes = []struct {
 	{exitOther, "another failure: an unknown scheme, an invalid request"},
 	{exitUsage, "the command line makes no sense"},
 	{exitURL, "malformed URL"},
-	{exitUnsupported, "this version can't do it"},
+	{exitExcluded, "the options exclude the URL: HTTP/2 by prior knowledge, and https"},
 	{exitProxyDNS, "the proxy's name was not resolved"},
 	{exitDNS, "the host's name was not resolved"},
 	{exitConnect, "no connection to any address"},
@@ -104,8 +104,8 @@ func exitCode(err error) int {
 		return exitTimeout
 	case errors.As(err, &certificate):
 		return exitCertificate
-	case errors.Is(err, connection.ErrUnsupportedRoute):
-		return exitUnsupported
+	case errors.Is(err, connection.ErrPriorKnowledge):
+		return exitExcluded
 	case errors.As(err, &body):
 		return exitReadError
 	case errors.As(err, &reset):

@@ -85,7 +85,7 @@ func TestExitCodes(t *testing.T) {
 		{"call timeout", []string{"--call-timeout", "10ms", stuck.URL}, exitTimeout, "call timeout after 10ms"},
 		{"untrusted", []string{secure.URL}, exitCertificate, "certificate"},
 		{"no TLS", []string{strings.Replace(plain.URL, "http:", "https:", 1)}, exitTLS, "without TLS"},
-		{"prior knowledge by TLS", []string{"--http2-prior-knowledge", secure.URL}, exitUnsupported, "prior knowledge"},
+		{"prior knowledge by TLS", []string{"--http2-prior-knowledge", secure.URL}, exitExcluded, "prior knowledge"},
 		{"no file to send", []string{"-T", filepath.Join(folder, "missing"), plain.URL}, exitReadError, "missing"},
 		{"a folder to send", []string{"-T", folder, plain.URL}, exitReadError, "is a folder"},
 		{"no file to post", []string{"-d", "@" + filepath.Join(folder, "missing"), plain.URL}, exitReadError, "missing"},
@@ -165,7 +165,7 @@ func TestExitCode(t *testing.T) {
 		{"the caller's deadline", at(event.StepRead, context.DeadlineExceeded), exitTimeout},
 		{"a stream", at(event.StepRead, &wire.StreamResetError{}), exitStreamReset},
 		{"the request's body", at(event.StepWrite, &wire.RequestBodyError{Err: broken}), exitReadError},
-		{"an unsupported way", at(event.StepProxy, fmt.Errorf("%w: a tunnel", connection.ErrUnsupportedRoute)), exitUnsupported},
+		{"an excluded URL", at(event.StepProxy, fmt.Errorf("%w: a reason", connection.ErrPriorKnowledge)), exitExcluded},
 		{"a queue", at(event.StepQueue, broken), exitOther},
 	}
 	for _, tt := range tests {
