@@ -257,7 +257,7 @@ func (x *Exchange) opened(resp *http.Response) {
 	if framed := resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0; framed && resp.Close || asksForClose(x.request) {
 		x.lastOf = event.ReasonConnectionClose
 	}
-	x.unreadBody = resp.StatusCode/100 == 4 && x.uploaded >= skippedBody && !x.conn.multiplexed()
+	x.unreadBody = resp.StatusCode/100 == 4 && x.uploaded >= skippedBody && x.conn.route.Forwarded()
 	x.body = resp.Body
 	x.out = (*responseBody)(x)
 	resp.Body = x.out

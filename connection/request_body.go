@@ -16,10 +16,10 @@ import (
 // answer before it had the whole request.
 var errAnswered = errors.New("the server answered before the request body was sent")
 
-// skippedBody is the size from which on a refusal makes the connection useless. Some
-// servers refuse without reading the body, promise to keep the connection and then
-// wait for nobody on it: the body is in the buffers between us and them. Smaller
-// ones they swallow.
+// skippedBody is the size from which on a plain proxy's refusal makes the connection
+// useless. Some (squid 5) refuse without reading the body, promise to keep the
+// connection and then wait for nobody on it: the body is in the buffers between us and
+// them. Smaller ones they swallow.
 const skippedBody = 32 << 10
 
 // SendBody sends the request's body and its end on the call's goroutine.

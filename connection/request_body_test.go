@@ -64,23 +64,30 @@ func TestWatcherEndsBeforeAPanicGoesOn(t *testing.T) {
 	}
 }
 
-// A server that refuses a large body may have read nothing of it, whatever it says:
-// nobody else gets its connection.
+// A plain proxy that refuses a large body may have read nothing of it, whatever it
+// says: nobody else gets its connection.
 func TestRefusedBodyEndsTheConnection(t *testing.T) {
 	for name, tc := range map[string]struct {
 		size   int
 		status string
+		direct bool
 		idle   int
 	}{
-		"large, refused":    {skippedBody, "407 Proxy Authentication Required", 0},
-		"small, refused":    {skippedBody - 1, "407 Proxy Authentication Required", 1},
-		"large, welcome":    {skippedBody, "200 OK", 1},
-		"large, not for us": {skippedBody, "502 Bad Gateway", 1},
+		"large, refused":              {skippedBody, "407 Proxy Authentication Required", false, 0},
+		"small, refused":              {skippedBody - 1, "407 Proxy Authentication Required", false, 1},
+		"large, welcome":              {skippedBody, "200 OK", false, 1},
+		"large, not for us":           {skippedBody, "502 Bad Gateway", false, 1},
+		"large, refused by an origin": {skippedBody, "422 Unprocessable Content", true, 1},
 	} {
 		for _, watched := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, watched %t", name, watched), func(t *testing.T) {
 				w := newWorld(t, PoolOptions{}, nil)
-				w.raw("a.test", "192.0.2.1", func(_ int, c net.Conn) {
+				host := "a.test"
+				if !tc.direct {
+					host = "q.test"
+					w.through(proxyNamed(host))
+				}
+				w.raw(host, "192.0.2.1", func(_ int, c net.Conn) {
 					r := bufio.NewReader(c)
 					if req, err := http.ReadRequest(r); err == nil {
 						io.Copy(io.Discard, req.Body)
