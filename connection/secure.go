@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/catena-http/catena/connection/http1"
+	"github.com/catena-http/catena/connection/http2"
 )
 
 // secureOrigin begins TLS with the origin, over whatever leads there: a socket, a
@@ -38,7 +39,7 @@ func (d *dialer) secureProxy(ctx context.Context) error {
 func (d *dialer) handshake(ctx, bounded context.Context, config *tls.Config, complete func(*tls.ConnectionState)) (*tls.ConnectionState, error) {
 	d.shaking = true
 	d.listener.SecureConnectStart(d.call)
-	conn := tls.Client(http1.NoteEnd(d.conn.through), config)
+	conn := tls.Client(http1.NoteEnd(http2.Gather(d.conn.through)), config)
 	err := conn.HandshakeContext(bounded)
 	if err != nil {
 		err = d.explain(ctx, plainTLS(err))
