@@ -16,13 +16,13 @@ import (
 	"github.com/catena-http/catena/proxy"
 )
 
-// writeCounter remembers the size of the largest write.
-type writeCounter struct {
+// largestWrite remembers the size of the largest write.
+type largestWrite struct {
 	net.Conn
 	largest *atomic.Int64
 }
 
-func (c writeCounter) Write(p []byte) (int, error) {
+func (c largestWrite) Write(p []byte) (int, error) {
 	for {
 		before := c.largest.Load()
 		if int64(len(p)) <= before || c.largest.CompareAndSwap(before, int64(len(p))) {
@@ -50,7 +50,7 @@ func TestLargeUploadsWriteSeveralRecordsAtOnce(t *testing.T) {
 		catena.WithTLSConfig(&tls.Config{RootCAs: roots, ServerName: "example.com"}),
 		catena.WithDialContext(func(ctx context.Context, network, addr string) (net.Conn, error) {
 			c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-			return writeCounter{c, &largest}, err
+			return largestWrite{c, &largest}, err
 		}))
 	resp, err := client.Post(t.Context(), server.URL, "text/plain", bytes.NewReader(body))
 	if err != nil {
