@@ -3,6 +3,7 @@ package auth
 import (
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -20,8 +21,18 @@ func Repeats(resp *http.Response, next *http.Request) bool {
 	if answer == "" || refused == nil || refused.Header.Get(answer) == "" {
 		return false
 	}
-	sameURL := refused.URL == next.URL || refused.URL != nil && next.URL != nil && *refused.URL == *next.URL
-	return sameURL && refused.Method == next.Method && maps.EqualFunc(refused.Header, next.Header, slices.Equal)
+	return sameURL(refused.URL, next.URL) && refused.Method == next.Method && maps.EqualFunc(refused.Header, next.Header, slices.Equal)
+}
+
+// sameURL reports whether a and b are equal, though one be a deep copy of the other.
+func sameURL(a, b *url.URL) bool {
+	if a == b || a == nil || b == nil {
+		return a == b
+	}
+	x, y := *a, *b
+	x.User, y.User = nil, nil
+	sameUser := a.User == b.User || a.User != nil && b.User != nil && *a.User == *b.User
+	return x == y && sameUser
 }
 
 // Renew is req without credentials that were for an earlier request only. Those of Digest in req's field for

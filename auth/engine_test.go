@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -30,11 +31,14 @@ func TestRepeats(t *testing.T) {
 		{"a second factor", 401, http.Header{"Authorization": {"x"}}, func(r *http.Request) { r.Header.Set("X-Otp", "1") }, false},
 		{"another URL", 401, http.Header{"Authorization": {"x"}}, func(r *http.Request) { r.URL.RawQuery = "key=1" }, false},
 		{"another method", 401, http.Header{"Authorization": {"x"}}, func(r *http.Request) { r.Method = "GET" }, false},
+		{"the same user in the URL", 401, http.Header{"Authorization": {"x"}}, func(r *http.Request) { r.URL.User = url.UserPassword("u", "p") }, true},
+		{"another user in the URL", 401, http.Header{"Authorization": {"x"}}, func(r *http.Request) { r.URL.User = url.UserPassword("u", "q") }, false},
 		{"no refusal", 403, http.Header{"Authorization": {"x"}}, func(*http.Request) {}, false},
 	}
 	for _, tt := range tests {
 		resp := refusal(t, 401)
 		resp.StatusCode, resp.Request.Header = tt.status, tt.refused
+		resp.Request.URL.User = url.UserPassword("u", "p")
 		next := resp.Request.Clone(t.Context())
 		tt.change(next)
 		if got := auth.Repeats(resp, next); got != tt.want {
