@@ -94,6 +94,8 @@ func TestDigestTargets(t *testing.T) {
 		{"query without path", "GET", &url.URL{Scheme: "http", Host: "a.test", RawQuery: "q=1"}, 401, "/?q=1"},
 		{"empty query", "GET", &url.URL{Scheme: "http", Host: "a.test", Path: "/x", ForceQuery: true}, 401, "/x?"},
 		{"server as a whole", "OPTIONS", &url.URL{Scheme: "http", Host: "a.test", Path: "*"}, 401, "*"},
+		{"an asterisk of no meaning", "GET", &url.URL{Scheme: "http", Host: "a.test", Path: "*"}, 401, "/*"},
+		{"at a proxy, an asterisk of no meaning", "GET", &url.URL{Scheme: "http", Host: "a.test", Path: "*"}, 407, "http://a.test/*"},
 		{"opaque", "GET", &url.URL{Scheme: "http", Host: "a.test", Opaque: "/%2f"}, 401, "/%2f"},
 		{"at a proxy", "GET", &url.URL{Scheme: "http", Host: "A.test:8080", Path: "/x", RawQuery: "q"}, 407, "http://a.test:8080/x?q"},
 		{"at a proxy, no path", "GET", &url.URL{Scheme: "http", Host: "a.test", Fragment: "f", User: url.User("u")}, 407, "http://a.test/"},

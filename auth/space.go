@@ -61,11 +61,14 @@ func requestTarget(req *http.Request, status int) string {
 		return connectTarget(req)
 	}
 	whole := status == http.StatusProxyAuthRequired
-	if u.Path == "*" && u.Opaque == "" && req.Method == http.MethodOptions && whole {
-		return absolute(u, "")
+	if u.Path == "*" && u.Opaque == "" && req.Method == http.MethodOptions {
+		if whole {
+			return absolute(u, "")
+		}
+		return "*"
 	}
 	target := u.RequestURI() // Opaque of the form //host/path is absolute in it
-	if u.Opaque == "" && !strings.HasPrefix(target, "/") && target != "*" {
+	if u.Opaque == "" && !strings.HasPrefix(target, "/") {
 		target = "/" + target
 	}
 	if whole && strings.HasPrefix(target, "/") {
