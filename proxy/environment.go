@@ -156,6 +156,9 @@ func normalEntry(entry string) string {
 		addr, bits, _ := strings.Cut(rest, "]")
 		host = addr + bits
 	}
+	if host == "*" && entry != "*" {
+		return "" // no spelling of it, either
+	}
 	if addr, err := netip.ParseAddr(host); err == nil {
 		host = addr.WithZone("").String()
 	} else if host != "*." { // which is no spelling of "*", the end of all proxying

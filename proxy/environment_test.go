@@ -202,6 +202,8 @@ func TestNoProxy(t *testing.T) {
 		{"*example.com", "http://notexample.com/", proxied},
 		{"www.*.com", "http://www.example.com/", proxied},
 		{"*:80", "http://example.com/", proxied},
+		{"*:", "http://example.com/", proxied},
+		{"[*]", "http://example.com/", proxied},
 		// Case, trailing dots, international names.
 		{"EXAMPLE.com", "http://www.Example.COM/", direct},
 		{"example.com", "http://example.com./", direct},
