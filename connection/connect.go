@@ -167,11 +167,14 @@ func (a *StreamAllocation) connectBy(ctx context.Context, r *route.Route, t Term
 	case untrusted(err) && d.step != event.StepProxy:
 		try.Why = event.ReasonCertificate
 	default:
-		if untrusted(err) {
-			a.tellSelector(r, err) // there may be another proxy, but this one may be back soon
-		} else {
-			a.blame(r, err)
+		switch {
+		case untrusted(err): // there may be another proxy, but this one may be back soon
+		case d.conn == nil: // no socket was opened
+			a.database.Unreachable(r)
+		default:
+			a.database.Failed(r)
 		}
+		a.tellSelector(r, err)
 		try.Why = event.ReasonNoMoreRoutes
 		if a.hasNext() {
 			try.Retried, try.Why = true, event.ReasonNextRoute

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -222,6 +223,42 @@ func TestFailover(t *testing.T) {
 				}
 				if now := w.net.Dials("192.0.2.10:80"); dials != 1 || now != 2 {
 					t.Errorf("the first proxy was dialed %d times, then %d", dials, now)
+				}
+			})
+		})
+	}
+}
+
+// A proxy that can't be connected to costs its time once, not once an origin; one that
+// refuses a tunnel is asked for the next origin's.
+func TestDeadProxyIsKnownToAllOrigins(t *testing.T) {
+	for name, tc := range map[string]struct {
+		faults simnet.Faults
+		dials  int
+	}{
+		"silent":           {simnet.Faults{BlackHole: true}, 1},
+		"refusing":         {simnet.Faults{Refuse: true}, 1},
+		"refusing tunnels": {simnet.Faults{}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, PoolOptions{}, trusting)
+				w.newProxy(&fakeProxy{})
+				w.raw("first.test", "192.0.2.10", func(_ int, c net.Conn) {
+					talks(readHead, says("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"))(c, bufio.NewReader(c))
+					io.Copy(io.Discard, c)
+				})
+				w.net.SetFaults("192.0.2.10:80", tc.faults)
+				w.tellsSelector(proxyNamed("first.test"), proxyNamed("p.test"))
+				for i, host := range []string{"a.test", "b.test", "c.test"} {
+					config := &tls.Config{Certificates: []tls.Certificate{testAuthority().issue(host)}}
+					w.tlsHost(host, fmt.Sprintf("192.0.2.%d", i+1), config, hello)
+					if _, _, err := w.do(t.Context(), "https://"+host+"/"); err != nil {
+						t.Error(err)
+					}
+				}
+				if dials := w.net.Dials("192.0.2.10:80"); dials != tc.dials {
+					t.Errorf("the first proxy was dialed %d times, want %d", dials, tc.dials)
 				}
 			})
 		})

@@ -87,3 +87,35 @@ func TestDatabaseIsBounded(t *testing.T) {
 		}
 	})
 }
+
+// A proxy that can't be connected to is last for all that leads through it, until
+// something does connect by that address of it.
+func TestUnreachableProxy(t *testing.T) {
+	n := &route.Network{}
+	through := func(host, dial string, n *route.Network) *route.Route {
+		return &route.Route{
+			Address: route.Address{Scheme: "https", Host: host, Port: 443, Network: n}, SocketHost: host, SocketPort: 443,
+			Proxy: proxy.Proxy{Type: proxy.SOCKS5, Host: "p.test"}, SOCKSHost: dial,
+		}
+	}
+	var d route.Database
+	d.Unreachable(through("a.test", "192.0.2.1", n))
+	if !d.ShouldPostpone(through("a.test", "192.0.2.1", n)) || !d.ShouldPostpone(through("b.test", "192.0.2.1", n)) {
+		t.Error("a route through the proxy is not postponed")
+	}
+	if d.ShouldPostpone(through("a.test", "192.0.2.2", n)) || d.ShouldPostpone(through("a.test", "192.0.2.1", n.With(nil))) {
+		t.Error("another address, or another network, is postponed")
+	}
+	d.Connected(through("b.test", "192.0.2.1", n))
+	if d.ShouldPostpone(through("a.test", "192.0.2.1", n)) || d.Len() != 0 {
+		t.Error("the proxy is not forgiven")
+	}
+
+	direct := &route.Route{Address: route.Address{Scheme: "http", Host: "a.test", Port: 80, Network: n}, SocketHost: "192.0.2.1", SocketPort: 80}
+	d.Unreachable(direct)
+	other := *direct
+	other.Address.Host = "b.test"
+	if !d.ShouldPostpone(direct) || d.ShouldPostpone(&other) {
+		t.Error("without a proxy a failure is the route's alone")
+	}
+}

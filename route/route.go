@@ -93,3 +93,9 @@ func (r *Route) key() key {
 	}
 	return k
 }
+
+// door is what routes through the same address of the same proxy have in common, wherever
+// they lead. Only those of routes through a proxy have a meaning.
+func (r *Route) door() key {
+	return key{address: Address{Network: r.Address.Network}, proxy: r.Proxy.Type.String(), dial: r.DialAddr()}
+}
