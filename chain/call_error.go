@@ -119,7 +119,8 @@ func phrase(a *Attempt) string {
 	case a.Step == event.StepQueue:
 		return "wait for a connection: "
 	}
-	named := a.Addr == "" || strings.Contains(a.Err.Error(), a.Addr)
+	said := a.Err.Error()
+	named := a.Addr == "" || strings.Contains(said, a.Addr)
 	switch a.Step {
 	case event.StepWrite:
 		return "write the request" + where(a, named, " to ") + ": "
@@ -127,14 +128,18 @@ func phrase(a *Attempt) string {
 		return "read the response" + where(a, named, " from ") + ": "
 	case event.StepTLS:
 		return "TLS handshake" + where(a, named, " with ") + ": "
+	case event.StepConnect:
+		if !a.Proxy.IsDirect() && !strings.Contains(said, a.Proxy.String()) {
+			return "connect to proxy " + a.Proxy.String() + ": "
+		}
 	}
 	switch {
 	case named:
 		return ""
 	case a.Step == event.StepDNS:
 		return "look up " + a.Addr + ": "
-	case a.Proxy.Type == proxy.HTTP, a.Proxy.Type == proxy.HTTPS:
-		return "connect to proxy " + a.Addr + ": "
+	case a.Step == event.StepProxy && overHTTP(a.Proxy):
+		return "ask proxy " + a.Proxy.String() + " for a tunnel: "
 	}
 	return "connect" + where(a, named, " to ") + ": "
 }
@@ -143,15 +148,19 @@ func phrase(a *Attempt) string {
 // HTTP proxy carries may be for the proxy or for the origin: Addr is the proxy's.
 func where(a *Attempt, named bool, preposition string) string {
 	switch {
+	case a.Step == event.StepTLS && overHTTP(a.Proxy):
+		return " with the origin through proxy " + a.Proxy.String()
 	case named:
 		return ""
 	case a.Proxy.IsDirect():
 		return preposition + a.Addr
-	case a.Proxy.Type == proxy.HTTP, a.Proxy.Type == proxy.HTTPS:
-		return " through proxy " + a.Addr
+	case overHTTP(a.Proxy):
+		return " through proxy " + a.Proxy.String()
 	}
 	return preposition + a.Addr + " through " + a.Proxy.String()
 }
+
+func overHTTP(p proxy.Proxy) bool { return p.Type == proxy.HTTP || p.Type == proxy.HTTPS }
 
 // Unwrap is the failure that decided.
 func (e *CallError) Unwrap() error { return e.Err }

@@ -30,6 +30,7 @@ func TestCallErrorSentence(t *testing.T) {
 	lookup := errors.New("lookup a.test: no such host")
 	unsupported := fmt.Errorf("%w: a reason", connection.ErrPriorKnowledge)
 	via := proxy.Proxy{Type: proxy.HTTP, Host: "p.test", Port: 3128}
+	silent := &event.TimeoutError{Step: event.StepProxy, After: time.Second}
 	socks := proxy.Proxy{Type: proxy.SOCKS5, Host: "p.test"}
 	for name, tc := range map[string]struct {
 		err  chain.CallError
@@ -45,15 +46,27 @@ func TestCallErrorSentence(t *testing.T) {
 		},
 		"connect to a proxy": {
 			chain.CallError{Err: refused, Attempts: []chain.Attempt{{Step: event.StepConnect, Addr: "192.0.2.1:3128", Proxy: via, Err: refused}}},
-			"GET http://a.test/: connect to proxy 192.0.2.1:3128: connection refused",
+			"GET http://a.test/: connect to proxy http://p.test:3128: connection refused",
 		},
 		"connect to a SOCKS proxy": {
 			chain.CallError{Err: refused, Attempts: []chain.Attempt{{Step: event.StepConnect, Addr: "a.test:80", Proxy: socks, Err: refused}}},
-			"GET http://a.test/: connect to a.test:80 through socks5://p.test:1080: connection refused",
+			"GET http://a.test/: connect to proxy socks5://p.test:1080: connection refused",
+		},
+		"a proxy's dial that names its address": {
+			chain.CallError{Err: dial, Attempts: []chain.Attempt{{Step: event.StepConnect, Addr: "192.0.2.1:80", Proxy: via, Err: dial}}},
+			"GET http://a.test/: connect to proxy http://p.test:3128: dial tcp 192.0.2.1:80: refused",
+		},
+		"a proxy that does not answer": {
+			chain.CallError{Err: silent, Attempts: []chain.Attempt{{Step: event.StepProxy, Addr: "192.0.2.1:3128", Proxy: via, Err: silent}}},
+			"GET http://a.test/: ask proxy http://p.test:3128 for a tunnel: proxy timeout after 1s",
+		},
+		"a SOCKS proxy that does not answer": {
+			chain.CallError{Err: silent, Attempts: []chain.Attempt{{Step: event.StepProxy, Addr: "a.test:80", Proxy: socks, Err: silent}}},
+			"GET http://a.test/: connect to a.test:80 through socks5://p.test:1080: proxy timeout after 1s",
 		},
 		"TLS in a tunnel": {
 			chain.CallError{Err: refused, Attempts: []chain.Attempt{{Step: event.StepTLS, Addr: "192.0.2.1:3128", Proxy: via, Err: refused}}},
-			"GET http://a.test/: TLS handshake through proxy 192.0.2.1:3128: connection refused",
+			"GET http://a.test/: TLS handshake with the origin through proxy http://p.test:3128: connection refused",
 		},
 		"read through a SOCKS proxy": {
 			chain.CallError{Err: refused, Attempts: []chain.Attempt{{Step: event.StepRead, Addr: "a.test:80", Proxy: socks, Err: refused}}},

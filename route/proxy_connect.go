@@ -3,9 +3,12 @@ package route
 import (
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/catena-http/catena/auth"
 	"github.com/catena-http/catena/proxy"
 )
 
@@ -28,13 +31,32 @@ type ProxyError struct {
 	Target string
 }
 
-// Error names the proxy and its answer.
+// Error names the proxy and its answer, and for a 407 the schemes that the proxy
+// would take.
 func (e *ProxyError) Error() string {
 	status := fmt.Sprint(e.StatusCode)
 	if text := http.StatusText(e.StatusCode); text != "" {
 		status += " " + text
 	}
+	if wants := e.schemes(); wants != "" {
+		status += " (it takes " + wants + ")"
+	}
 	return fmt.Sprintf("proxy %s refused a tunnel to %s: %s", e.Proxy, e.Target, status)
+}
+
+// schemes lists at most as many schemes as there are in use.
+func (e *ProxyError) schemes() string {
+	if e.StatusCode != http.StatusProxyAuthRequired || e.Head == nil {
+		return ""
+	}
+	const most = 8
+	var names []string
+	for _, c := range auth.Challenges(e.Head.Header, "Proxy-Authenticate") {
+		if len(names) < most && len(c.Scheme) <= len("SCRAM-SHA-256-PLUS") && !slices.Contains(names, c.Scheme) {
+			names = append(names, c.Scheme)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // Is reports whether target is a ProxyError of the same status that says nothing else.

@@ -199,6 +199,12 @@ func TestProxyError(t *testing.T) {
 	if got, want := (&route.ProxyError{StatusCode: 999, Target: "a.test:1"}).Error(), "proxy direct refused a tunnel to a.test:1: 999"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	wants := &route.ProxyError{StatusCode: 407, Target: "a.test:1", Head: &http.Response{Header: http.Header{
+		"Proxy-Authenticate": {`Negotiate, NTLM`, `Digest realm="x", nonce="y"`, `Digest realm="x", nonce="z"`, strings.Repeat("x", 100)},
+	}}}
+	if got, want := wants.Error(), "proxy direct refused a tunnel to a.test:1: 407 Proxy Authentication Required (it takes Negotiate, NTLM, Digest)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 	for _, tc := range []struct {
 		target error
 		want   bool
