@@ -208,6 +208,37 @@ func TestProxyAuthenticatorFails(t *testing.T) {
 	}
 }
 
+// An answer that can't be sent is the authenticator's failure, and not the proxy's.
+func TestProxyAuthenticatorAnswersBadly(t *testing.T) {
+	for _, header := range []http.Header{
+		{"Proxy-Authorization": {"x", "y\r\nX-Evil: 1"}}, {"X Y": {"x"}}, {"": {"x"}},
+	} {
+		for _, ahead := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, PoolOptions{}, trusting)
+				p := w.newProxy(&fakeProxy{answer: func(int, string) string { return challenge }})
+				w.through(proxyNamed("p.test"), proxyNamed("second.test"))
+				w.authenticator(func(_ proxy.Proxy, resp *http.Response) (*http.Request, error) {
+					if !ahead && resp.Header.Get("Proxy-Authenticate") == auth.PreemptiveScheme {
+						return nil, nil
+					}
+					return &http.Request{Header: header}, nil
+				})
+				_, c, err := w.do(t.Context(), "https://a.test/")
+				if !strings.HasPrefix(err.Error(), "authenticate with proxy http://p.test:80: ") || strings.Contains(err.Error(), "X-Evil") {
+					t.Errorf("got %v", err)
+				}
+				if a := c.a.Attempts(); len(a) != 1 || a[0].Why != event.ReasonNotRecoverable || w.database.Len() != 0 {
+					t.Errorf("%d routes are remembered as failed after %+v", w.database.Len(), a)
+				}
+				if want := map[bool]int{true: 0, false: 1}[ahead]; len(p.heads) != want {
+					t.Errorf("sent %q", p.heads)
+				}
+			})
+		}
+	}
+}
+
 // All that is said to a proxy, on all sockets, has the connect timeout together; the
 // application's time to answer does not count.
 func TestTalkWithProxyIsBoundedAsAWhole(t *testing.T) {
