@@ -12,8 +12,9 @@ import (
 	"github.com/catena-http/catena/proxy"
 )
 
-// Bearer returns an Authenticator that answers Bearer challenges with a token (RFC 6750). It calls token
-// at the first challenge and keeps what that returns. When the server refuses the token as invalid_token,
+// Bearer returns an Authenticator that answers Bearer challenges with a token (RFC 6750), and origins'
+// 401 without any challenge, as many APIs send it. It calls token at the first one and keeps what that
+// returns. When the server refuses the token as invalid_token, or says nothing of why, by no challenge,
 // it calls token again, once in a call; the calls that are refused at the same time share one such
 // refresh. A token refused for any other reason is given up on, and not kept.
 //
@@ -35,7 +36,7 @@ func (b *bearer) Authenticate(_ proxy.Proxy, resp *http.Response) (*http.Request
 	if challenge == "" {
 		return nil, nil
 	}
-	c, ok := bearerChallenge(Challenges(resp.Header, challenge))
+	c, ok := bearerChallenge(resp.StatusCode, Challenges(resp.Header, challenge))
 	if !ok {
 		return nil, nil
 	}
@@ -45,7 +46,7 @@ func (b *bearer) Authenticate(_ proxy.Proxy, resp *http.Response) (*http.Request
 	refused := bearerToken(resp.Request.Header.Get(answer))
 	if refused != "" {
 		b.flights.drop(refused)
-		if !strings.EqualFold(c.Params["error"], "invalid_token") || refusedBefore(resp, answer) {
+		if invalid := c.Scheme == "" || strings.EqualFold(c.Params["error"], "invalid_token"); !invalid || refusedBefore(resp, answer) {
 			return nil, nil
 		}
 	}
@@ -76,20 +77,22 @@ func (b *bearer) ahead(to target, req *http.Request) (string, error) {
 	return "Bearer " + token, nil
 }
 
-func (b *bearer) strength(_ int, challenges []Challenge) int {
-	if _, ok := bearerChallenge(challenges); ok {
+func (b *bearer) strength(status int, challenges []Challenge) int {
+	if _, ok := bearerChallenge(status, challenges); ok {
 		return strengthBearer
 	}
 	return 0
 }
 
-func bearerChallenge(challenges []Challenge) (Challenge, bool) {
+// bearerChallenge is the Bearer one among challenges, or the zero Challenge where an
+// origin says 401 and nothing else.
+func bearerChallenge(status int, challenges []Challenge) (Challenge, bool) {
 	for _, c := range challenges {
 		if c.Is("Bearer") {
 			return c, true
 		}
 	}
-	return Challenge{}, false
+	return Challenge{}, status == http.StatusUnauthorized && len(challenges) == 0
 }
 
 // refusedBefore reports whether the refusal before resp was one of a token too.

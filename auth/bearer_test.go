@@ -31,7 +31,9 @@ func bearerServer(accepts, challenge string, log *[]string) func(*http.Request) 
 		resp := &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: req}
 		if req.Header.Get("Authorization") != "Bearer "+accepts {
 			resp.StatusCode = 401
-			resp.Header.Set("WWW-Authenticate", challenge)
+			if challenge != "" {
+				resp.Header.Set("WWW-Authenticate", challenge)
+			}
 		}
 		return resp
 	}
@@ -47,6 +49,9 @@ func TestBearer(t *testing.T) {
 		{"refreshed once", "t2", invalid, []string{"", "Bearer t1", "Bearer t2", "", "Bearer t2"}},
 		{"refused after a refresh", "t9", invalid, []string{"", "Bearer t1", "Bearer t2", "", "Bearer t3", "Bearer t4"}},
 		{"refused without a word, asked for anew in the next call", "t2", "Bearer", []string{"", "Bearer t1", "", "Bearer t2"}},
+		{"no challenge", "t1", "", []string{"", "Bearer t1", "", "Bearer t1"}},
+		{"refreshed without a challenge", "t2", "", []string{"", "Bearer t1", "Bearer t2", "", "Bearer t2"}},
+		{"refused without a challenge", "t9", "", []string{"", "Bearer t1", "Bearer t2", "", "Bearer t3", "Bearer t4"}},
 		{"not enough", "t9", `bearer error=insufficient_scope`, []string{"", "Bearer t1", "", "Bearer t2"}},
 		{"not asked for", "t9", `Basic realm="Bearer"`, []string{"", ""}},
 	}
@@ -67,6 +72,13 @@ func TestBearer(t *testing.T) {
 func TestBearerAtAProxy(t *testing.T) {
 	next, err := auth.Bearer((&tokens{}).token).Authenticate(proxy.Proxy{Type: proxy.HTTP, Host: "p.test"}, refusal(t, 407, "Bearer"))
 	if err != nil || next.Header.Get("Proxy-Authorization") != "Bearer t1" || next.Header.Get("Authorization") != "" {
+		t.Errorf("got %v, %v", next, err)
+	}
+}
+
+// A proxy's 407 without a challenge asks for nothing.
+func TestBearerAtAProxyThatAsksForNothing(t *testing.T) {
+	if next, err := auth.Bearer((&tokens{}).token).Authenticate(proxy.Proxy{Type: proxy.HTTP, Host: "p.test"}, refusal(t, 407, "")); err != nil || next != nil {
 		t.Errorf("got %v, %v", next, err)
 	}
 }
@@ -200,4 +212,21 @@ func TestBearerAbandoned(t *testing.T) {
 			time.Sleep(2 * time.Minute)
 		}
 	})
+}
+
+// A server that never says what it wants gets a token: ahead of its 401 from a Store,
+// and from Bearer among others.
+func TestBearerWithoutAChallenge(t *testing.T) {
+	var log []string
+	server := bearerServer("t1", "", &log)
+	store := auth.Store(auth.Strongest(auth.Basic("me", "x"), auth.Bearer((&tokens{}).token)))
+	call(t, store, proxy.Proxy{}, newRequest(t, "GET", "https://a.test/", ""), server)
+	ahead := newRequest(t, "GET", "https://a.test/", "")
+	if err := store.Authorize(ahead); err != nil {
+		t.Fatal(err)
+	}
+	call(t, store, proxy.Proxy{}, ahead, server)
+	if diff := cmp.Diff([]string{"", "Bearer t1", "Bearer t1"}, log); diff != "" {
+		t.Errorf("the server saw (-want +got):\n%s", diff)
+	}
 }
