@@ -61,7 +61,7 @@ func (s *store) Authenticate(via proxy.Proxy, resp *http.Response) (*http.Reques
 			return next, nil
 		}
 	} else if refused := resp.Request.Header.Get(answer); refused != "" {
-		s.forget(to, refused)
+		s.forget(to, resp, refused)
 	}
 	next, err := s.inner.Authenticate(via, resp)
 	if err != nil || next == nil || Repeats(resp, next) {
@@ -181,8 +181,11 @@ func (s *store) remember(to space, resp *http.Response, value string) {
 	}
 }
 
-// forget drops the realms that credentials belong to.
-func (s *store) forget(to space, refused string) {
+// forget drops the realms that refused credentials belong to, but for those that did not refuse them: another
+// realm did, because they were sent to a place of its own.
+func (s *store) forget(to space, resp *http.Response, refused string) {
+	challenge, _ := fieldsOf(resp)
+	challenges := Challenges(resp.Header, challenge)
 	digest, ok := parseCredentials(refused)
 	isDigest := ok && digest.Is("Digest")
 	s.mu.Lock()
@@ -192,11 +195,28 @@ func (s *store) forget(to space, refused string) {
 		return
 	}
 	*known = slices.DeleteFunc(*known, func(e stored) bool {
-		return e.value == refused || isDigest && isForOneRequest(e.value) && e.realm == digest.Params["realm"]
+		its := e.value == refused || isDigest && isForOneRequest(e.value) && e.realm == digest.Params["realm"]
+		return its && !anotherAsks(challenges, e.target)
 	})
 	if len(*known) == 0 {
 		s.realms.forget(to)
 	}
+}
+
+// anotherAsks reports whether challenges of the scheme of to are all for other realms than that of to.
+func anotherAsks(challenges []Challenge, to target) bool {
+	another := false
+	for _, c := range challenges {
+		realm, named := c.Params["realm"]
+		switch {
+		case !c.Is(to.scheme) || !named:
+		case realm == to.realm:
+			return false
+		default:
+			another = true
+		}
+	}
+	return another
 }
 
 // Observe lets a see the response.
