@@ -7,9 +7,21 @@ import (
 )
 
 // PreemptiveScheme is the scheme of the challenge in a 407 that no proxy sent: it is made up before
-// the first CONNECT to a proxy, to ask the proxy's authenticator for credentials ahead of any refusal.
+// the first CONNECT to a proxy, to ask the proxy's authenticator for credentials ahead of any refusal;
+// a [Preemptive] is asked so before plain requests too.
 // An authenticator that answers nil is asked again when the proxy really refuses.
 const PreemptiveScheme = "Catena-Preemptive"
+
+// PreemptiveChallenge is the 407 with [PreemptiveScheme] to req. An engine part without a promise to
+// users.
+func PreemptiveChallenge(req *http.Request) *http.Response {
+	return &http.Response{
+		Status: "407 Preemptive Authenticate", StatusCode: http.StatusProxyAuthRequired,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Proxy-Authenticate": {PreemptiveScheme}},
+		Body:   http.NoBody, Request: req,
+	}
+}
 
 // Authenticator answers challenges. It is used by many calls at once.
 type Authenticator interface {

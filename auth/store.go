@@ -27,8 +27,8 @@ const (
 // a is itself [Preemptive], it is asked, for the remembered origins only. Credentials that are refused are
 // forgotten, until a answers the refusal.
 //
-// A proxy's authenticator may be a Store too: credentials go ahead of a CONNECT to a proxy that has asked
-// before. Other proxies are a's to decide (see [PreemptiveScheme]).
+// A proxy's authenticator may be a Store too: credentials go ahead of a CONNECT, and of a plain request,
+// to a proxy that has asked before. Other proxies are a's to decide (see [PreemptiveScheme]).
 //
 // It remembers the 512 origins and proxies last used. Put a Store around [Strongest], not into it.
 func Store(a Authenticator) Preemptive { return &store{inner: a} }

@@ -12,6 +12,9 @@ import (
 type ProxyAuthorization struct {
 	Value string
 	Via   proxy.Proxy
+	// Ahead says that no refusal asked for it: the last link adds it to the request,
+	// once the proxy is known.
+	Ahead bool
 }
 
 // Strays reports whether by way of via the value in h would come to another proxy

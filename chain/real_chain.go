@@ -33,7 +33,8 @@ type Run struct {
 	Secrets      *redact.Secrets
 	Infos        Infos
 
-	// ProxyAuthorization is what an authenticator made last for a proxy; nil: nothing.
+	// ProxyAuthorization is what an authenticator made last for a proxy, or the last
+	// link sent ahead; nil: nothing.
 	ProxyAuthorization *ProxyAuthorization
 
 	links [inlineLinks]RealInterceptorChain

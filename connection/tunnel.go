@@ -196,7 +196,7 @@ func (d *dialer) prepareConnect(ctx context.Context) error {
 	if len(h["Proxy-Authorization"]) > 0 {
 		return nil
 	}
-	answered, err := d.askAuthenticator(preemptive(req))
+	answered, err := d.askAuthenticator(auth.PreemptiveChallenge(req))
 	if answered != nil {
 		d.tunnel.request = answered
 	}

@@ -65,13 +65,3 @@ func checkAnswer(h http.Header) error {
 	}
 	return nil
 }
-
-// preemptive is the challenge that no proxy sent.
-func preemptive(req *http.Request) *http.Response {
-	return &http.Response{
-		Status: "407 Preemptive Authenticate", StatusCode: http.StatusProxyAuthRequired,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Proxy-Authenticate": {auth.PreemptiveScheme}},
-		Body:   http.NoBody, Request: req,
-	}
-}

@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"net/http"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/catena-http/catena/auth"
 	"github.com/catena-http/catena/chain"
 	"github.com/catena-http/catena/connection"
 	"github.com/catena-http/catena/event"
 	"github.com/catena-http/catena/proxy"
+	"github.com/catena-http/catena/route"
 )
 
 // authorizer sees to the credentials of one call's requests that are not answers to a challenge.
@@ -33,9 +36,16 @@ func (a *authorizer) forProxy() *chain.ProxyAuthorization {
 }
 
 // asSent is req, which resp answers, without what was made for another proxy than
-// the one that it went through in the end: authenticators take what is in a refused
-// request for refused.
-func (a *authorizer) asSent(req *http.Request, resp *http.Response, x *connection.Exchange) *http.Request {
+// the one that it went through in the end, and with what was sent to that one ahead:
+// authenticators take what is in a refused request for refused.
+func (a *authorizer) asSent(req *http.Request, resp *http.Response, x *connection.Exchange, made *chain.ProxyAuthorization) *http.Request {
+	if made != nil && made.Ahead && resp.StatusCode == http.StatusProxyAuthRequired {
+		own := *req
+		own.Header = req.Header.Clone()
+		own.Header.Set("Proxy-Authorization", made.Value)
+		resp.Request = &own
+		return &own
+	}
 	if x == nil || !a.forProxy().Strays(req.Header, x.Connection().Route().Proxy) {
 		return req
 	}
@@ -104,6 +114,30 @@ func (a *authorizer) ahead(req *http.Request, config *chain.Config) (*http.Reque
 	}
 	a.origin = made{value: own.Header.Get("Authorization")}
 	return own, nil
+}
+
+// aheadOfProxy asks a Preemptive for credentials for the plain proxy that req is about
+// to be sent to, ahead of a refusal; nil: none are known, or wanted.
+func aheadOfProxy(req *http.Request, r *route.Route, config *chain.Config) (*chain.ProxyAuthorization, error) {
+	if !config.FollowUps || !r.Forwarded() || r.Proxy.User != nil || hasProxyAuthorization(req.Header) {
+		return nil, nil
+	}
+	p, ok := config.Network.ProxyAuthenticator.(auth.Preemptive)
+	if !ok {
+		return nil, nil
+	}
+	answer, err := p.Authenticate(r.Proxy, auth.PreemptiveChallenge(req))
+	if err != nil {
+		return nil, fmt.Errorf("authenticate with proxy %s: %w", r.Shown, err)
+	}
+	if answer == nil || answer.Header.Get("Proxy-Authorization") == "" {
+		return nil, nil
+	}
+	value := answer.Header.Get("Proxy-Authorization")
+	if !httpguts.ValidHeaderFieldValue(value) {
+		return nil, fmt.Errorf("authenticate with proxy %s: the credentials have a control character", r.Shown)
+	}
+	return &chain.ProxyAuthorization{Value: value, Via: r.Proxy, Ahead: true}, nil
 }
 
 func hasAuthorization(h http.Header) bool {

@@ -35,7 +35,10 @@ func (CallServer) Intercept(c chain.Chain) (*http.Response, error) {
 		}
 	}
 	x := link.Exchange()
-	req := withProxyAuthorization(c.Request(), x.Connection().Route(), link.Run().ProxyAuthorization)
+	req, err := authorizedForProxy(link, x.Connection().Route())
+	if err != nil {
+		return nil, err
+	}
 	size := sizeOf(req)
 	expect := size != 0 && httpguts.HeaderValuesContainsToken(req.Header["Expect"], "100-continue")
 	if err := x.WriteRequestHeaders(req, size, expect); err != nil {
@@ -135,18 +138,35 @@ func answerAfter(x *connection.Exchange, err error) (*http.Response, error) {
 	return resp, nil
 }
 
+// authorizedForProxy is the request of link with the credentials that are known for
+// the proxy of r, if that reads the request.
+func authorizedForProxy(link *chain.RealInterceptorChain, r *route.Route) (*http.Request, error) {
+	run, req := link.Run(), link.Request()
+	ahead, err := aheadOfProxy(req, r, link.Config())
+	if err != nil {
+		return nil, err
+	}
+	if ahead != nil {
+		run.ProxyAuthorization = ahead
+	}
+	return withProxyAuthorization(req, r, run.ProxyAuthorization), nil
+}
+
 // withProxyAuthorization sees to it that Proxy-Authorization goes to a plain HTTP
 // proxy, the one field's only reader here, and to nobody else; made to no other than
 // the proxy it was made for.
 func withProxyAuthorization(req *http.Request, r *route.Route, made *chain.ProxyAuthorization) *http.Request {
-	has := false
-	for name := range req.Header {
-		has = has || isProxyAuthorization(name)
-	}
-	forwarded, user := r.Forwarded(), r.Proxy.User
+	has, forwarded := hasProxyAuthorization(req.Header), r.Forwarded()
 	strays := has && (!forwarded || made.Strays(req.Header, r.Proxy))
-	own := forwarded && user != nil && (!has || strays)
-	if !strays && !own {
+	var own string
+	switch {
+	case !forwarded || has && !strays:
+	case r.Proxy.User != nil:
+		own = basic(r.Proxy.User)
+	case made != nil && made.Ahead:
+		own = made.Value
+	}
+	if !strays && own == "" {
 		return req
 	}
 	changed := *req
@@ -154,10 +174,19 @@ func withProxyAuthorization(req *http.Request, r *route.Route, made *chain.Proxy
 	if strays {
 		maps.DeleteFunc(changed.Header, func(name string, _ []string) bool { return isProxyAuthorization(name) })
 	}
-	if own {
-		changed.Header.Set("Proxy-Authorization", basic(user))
+	if own != "" {
+		changed.Header.Set("Proxy-Authorization", own)
 	}
 	return &changed
+}
+
+func hasProxyAuthorization(h http.Header) bool {
+	for name := range h {
+		if isProxyAuthorization(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // isProxyAuthorization also knows a name that is not in canonical case.

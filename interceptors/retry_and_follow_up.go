@@ -62,7 +62,7 @@ func (l *loop) do(req *http.Request) (*http.Response, error) {
 			}
 			continue
 		}
-		req = l.authorizer.asSent(req, resp, l.allocation.Exchange())
+		req = l.authorizer.asSent(req, resp, l.allocation.Exchange(), l.run.ProxyAuthorization)
 		l.note(req)
 		l.authorizer.observe(resp, l.allocation.Exchange(), l.link.Config())
 		next, err := l.followUp(resp)
