@@ -52,7 +52,7 @@ var exitCodes = []struct {
 	{exitUsage, "the command line makes no sense"},
 	{exitURL, "malformed URL"},
 	{exitExcluded, "the options exclude the URL: HTTP/2 by prior knowledge, and https"},
-	{exitProxyDNS, "the proxy's name was not resolved"},
+	{exitProxyDNS, "the proxy's name was not resolved, or the environment's proxy can't be used"},
 	{exitDNS, "the host's name was not resolved"},
 	{exitConnect, "no connection to any address"},
 	{exitWeirdServer, "the server broke HTTP"},

@@ -39,11 +39,18 @@ func protoText(proto string) string {
 	return proto
 }
 
-// writeFields writes h sorted by name, in lower case where HTTP/2 has it so.
+// ofConnection are the fields that HTTP/2 does not send (RFC 9113 8.2.2).
+var ofConnection = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding", "Upgrade"}
+
+// writeFields writes h sorted by name; for HTTP/2 in lower case, and without the
+// fields that it has not.
 func writeFields(b *bytes.Buffer, prefix, end, proto string, h http.Header) {
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		shown := name
 		if strings.HasPrefix(proto, "HTTP/2") {
+			if slices.Contains(ofConnection, name) {
+				continue
+			}
 			shown = strings.ToLower(name)
 		}
 		for _, value := range h[name] {

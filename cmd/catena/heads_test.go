@@ -100,7 +100,7 @@ func TestControlCharacters(t *testing.T) {
 	}
 }
 
-// TestVerboseHTTP2: names are in lower case, as HTTP/2 has them.
+// TestVerboseHTTP2: names are in lower case, and fields left out, as HTTP/2 has them.
 func TestVerboseHTTP2(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header()["Date"] = nil
@@ -119,5 +119,8 @@ func TestVerboseHTTP2(t *testing.T) {
 		if !strings.Contains(got.stderr, want) {
 			t.Errorf("%q is not shown in\n%s", want, got.stderr)
 		}
+	}
+	if strings.Contains(got.stderr, "> connection:") {
+		t.Errorf("a field that is not sent is shown:\n%s", got.stderr)
 	}
 }

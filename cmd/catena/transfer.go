@@ -40,7 +40,11 @@ func (c *command) transfer(ctx context.Context, n int, raw string) error {
 	}
 	defer resp.Body.Close()
 	if c.options.fail && resp.StatusCode >= 400 {
-		return fail(exitStatus, fmt.Errorf("the server answered %s", printable(resp.Status)))
+		who := "server"
+		if resp.StatusCode == http.StatusProxyAuthRequired { // from an origin it is an error
+			who = "proxy"
+		}
+		return fail(exitStatus, fmt.Errorf("the %s answered %s", who, printable(resp.Status)))
 	}
 	return c.save(n, resp)
 }
