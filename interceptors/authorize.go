@@ -40,11 +40,8 @@ func (a *authorizer) forProxy() *chain.ProxyAuthorization {
 // authenticators take what is in a refused request for refused.
 func (a *authorizer) asSent(req *http.Request, resp *http.Response, x *connection.Exchange, made *chain.ProxyAuthorization) *http.Request {
 	if made != nil && made.Ahead && resp.StatusCode == http.StatusProxyAuthRequired {
-		own := *req
-		own.Header = req.Header.Clone()
-		own.Header.Set("Proxy-Authorization", made.Value)
-		resp.Request = &own
-		return &own
+		resp.Request = withAhead(req, made)
+		return resp.Request
 	}
 	if x == nil || !a.forProxy().Strays(req.Header, x.Connection().Route().Proxy) {
 		return req
@@ -53,6 +50,17 @@ func (a *authorizer) asSent(req *http.Request, resp *http.Response, x *connectio
 	own.Header = req.Header.Clone()
 	own.Header.Del("Proxy-Authorization")
 	resp.Request = &own
+	return &own
+}
+
+// withAhead is req with what was sent ahead.
+func withAhead(req *http.Request, made *chain.ProxyAuthorization) *http.Request {
+	own := *req
+	own.Header = req.Header.Clone()
+	if own.Header == nil {
+		own.Header = http.Header{}
+	}
+	own.Header.Set("Proxy-Authorization", made.Value)
 	return &own
 }
 
@@ -159,8 +167,9 @@ func (a *authorizer) note(next *http.Request, why event.Reason) {
 	}
 }
 
-// observe shows a response to the authenticators that want to see it. x is nil where no connection was used.
-func (a *authorizer) observe(resp *http.Response, x *connection.Exchange, config *chain.Config) {
+// observe shows a response to the authenticators that want to see it; the proxy's sees with it what went
+// ahead. x is nil where no connection was used.
+func (a *authorizer) observe(resp *http.Response, x *connection.Exchange, config *chain.Config, made *chain.ProxyAuthorization) {
 	if !config.FollowUps {
 		return
 	}
@@ -177,6 +186,11 @@ func (a *authorizer) observe(resp *http.Response, x *connection.Exchange, config
 		return
 	}
 	if o, ok := config.Network.ProxyAuthenticator.(auth.Observer); ok {
+		if made != nil && made.Ahead {
+			seen := *resp
+			seen.Request = withAhead(resp.Request, made)
+			resp = &seen
+		}
 		o.Observe(a.via, resp)
 	}
 }

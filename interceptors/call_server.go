@@ -144,7 +144,7 @@ func authorizedForProxy(link *chain.RealInterceptorChain, r *route.Route) (*http
 	run, req := link.Run(), link.Request()
 	ahead, err := aheadOfProxy(req, r, link.Config())
 	if err != nil {
-		return nil, err
+		return nil, ended(run.Allocation.Life(), req, err)
 	}
 	if ahead != nil {
 		run.ProxyAuthorization = ahead

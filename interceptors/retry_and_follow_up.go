@@ -51,7 +51,7 @@ func (l *loop) do(req *http.Request) (*http.Response, error) {
 		authorized, err := l.authorizer.prepare(req, l.link.Config())
 		if err != nil {
 			closeBody(req)
-			return nil, l.ended(req, err)
+			return nil, ended(l.allocation.Life(), req, err)
 		}
 		req = authorized
 		l.run.ProxyAuthorization = l.authorizer.forProxy()
@@ -64,7 +64,7 @@ func (l *loop) do(req *http.Request) (*http.Response, error) {
 		}
 		req = l.authorizer.asSent(req, resp, l.allocation.Exchange(), l.run.ProxyAuthorization)
 		l.note(req)
-		l.authorizer.observe(resp, l.allocation.Exchange(), l.link.Config())
+		l.authorizer.observe(resp, l.allocation.Exchange(), l.link.Config(), l.run.ProxyAuthorization)
 		next, err := l.followUp(resp)
 		if err != nil || next == nil {
 			return resp, err
@@ -105,9 +105,9 @@ func (l *loop) decide(req *http.Request, f *connection.Failure, config *chain.Co
 
 // ended is err, or what ended the call while an authenticator was asked, if err
 // is about that.
-func (l *loop) ended(req *http.Request, err error) error {
+func ended(life *lifetime.Context, req *http.Request, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		if cause := l.allocation.Life().CauseWith(req.Context()); cause != nil {
+		if cause := life.CauseWith(req.Context()); cause != nil {
 			return cause
 		}
 	}
@@ -164,7 +164,7 @@ func (l *loop) next(resp *http.Response) (*http.Request, event.Reason, error) {
 	f := follower{config: l.link.Config(), secrets: l.run.Secrets, resp: resp, exchange: l.allocation.Exchange()}
 	next, why, err := f.next()
 	if err != nil || next == nil {
-		return nil, why, l.ended(resp.Request, err)
+		return nil, why, ended(l.allocation.Life(), resp.Request, err)
 	}
 	if next.Body != nil && next.Body != http.NoBody && next.GetBody == nil {
 		return nil, event.ReasonOneShotBody, nil
