@@ -37,7 +37,7 @@ func (b *bearer) Authenticate(_ proxy.Proxy, resp *http.Response) (*http.Request
 		return nil, nil
 	}
 	c, ok := bearerChallenge(resp.StatusCode, Challenges(resp.Header, challenge))
-	if !ok {
+	if !ok || c.Scheme == "" && asksUnreadably(resp.Header.Values(challenge)) {
 		return nil, nil
 	}
 	if resp.Request == nil {
@@ -93,6 +93,11 @@ func bearerChallenge(status int, challenges []Challenge) (Challenge, bool) {
 		}
 	}
 	return Challenge{}, status == http.StatusUnauthorized && len(challenges) == 0
+}
+
+// asksUnreadably reports whether values, in which no challenge was found, say something.
+func asksUnreadably(values []string) bool {
+	return strings.Trim(strings.Join(values, ""), " \t,") != ""
 }
 
 // refusedBefore reports whether the refusal before resp was one of a token too.

@@ -53,6 +53,7 @@ func TestBearer(t *testing.T) {
 		{"refreshed without a challenge", "t2", "", []string{"", "Bearer t1", "Bearer t2", "", "Bearer t2"}},
 		{"refused without a challenge", "t9", "", []string{"", "Bearer t1", "Bearer t2", "", "Bearer t3", "Bearer t4"}},
 		{"not enough", "t9", `bearer error=insufficient_scope`, []string{"", "Bearer t1", "", "Bearer t2"}},
+		{"something unreadable", "t9", `Basic realm="unclosed`, []string{"", ""}},
 		{"not asked for", "t9", `Basic realm="Bearer"`, []string{"", ""}},
 	}
 	for _, tt := range tests {
