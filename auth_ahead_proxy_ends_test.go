@@ -41,7 +41,9 @@ func TestAheadOfAPlainProxyIsInterrupted(t *testing.T) {
 			var timeout *catena.TimeoutError
 			return errors.As(err, &timeout) && timeout.Step == "call"
 		}},
-		"cancel": {nil, (*catena.Call).Cancel, func(err error) bool { return errors.Is(err, context.Canceled) && !strings.Contains(err.Error(), "source") }},
+		"cancel": {nil, (*catena.Call).Cancel, func(err error) bool {
+			return errors.Is(err, context.Canceled) && !strings.Contains(err.Error(), "source")
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
