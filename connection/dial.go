@@ -136,7 +136,7 @@ func (d *dialer) within(ctx context.Context) (context.Context, context.CancelFun
 	if d.terms.ConnectTimeout == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, d.terms.ConnectTimeout)
+	return lifetime.WithTimeout(ctx, d.terms.ConnectTimeout)
 }
 
 // explain says what ended a step: the call's end, our timeout, or err itself.

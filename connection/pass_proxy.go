@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/catena-http/catena/event"
+	"github.com/catena-http/catena/internal/lifetime"
 	"github.com/catena-http/catena/proxy"
 )
 
@@ -37,7 +38,7 @@ func (d *dialer) talk(ctx context.Context, part func(bounded context.Context) er
 	d.step = event.StepProxy
 	if d.terms.ConnectTimeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, d.terms.ConnectTimeout-d.talked)
+		ctx, cancel = lifetime.WithTimeout(ctx, d.terms.ConnectTimeout-d.talked)
 		defer cancel()
 	}
 	began := time.Now()

@@ -1,0 +1,97 @@
+package lifetime_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/catena-http/catena/internal/lifetime"
+)
+
+// It ends as context.WithTimeout does, and so do contexts made of it.
+func TestWithTimeout(t *testing.T) {
+	own := errors.New("own")
+	type key struct{}
+	for name, tc := range map[string]struct {
+		parent time.Duration // until it ends; 0: it does not
+		wait   time.Duration
+		cancel bool
+		err    error
+	}{
+		"in time":         {0, time.Second - 1, false, nil},
+		"too late":        {0, time.Second, false, context.DeadlineExceeded},
+		"canceled":        {0, time.Second, true, context.Canceled},
+		"parent was late": {time.Second / 2, time.Second / 2, false, context.DeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				parent := context.WithValue(t.Context(), key{}, own)
+				until := time.Now().Add(time.Second)
+				if tc.parent > 0 {
+					until = time.Now().Add(tc.parent)
+					var cancel context.CancelFunc
+					parent, cancel = context.WithDeadline(parent, until)
+					defer cancel()
+				}
+				ctx, cancel := lifetime.WithTimeout(parent, time.Second)
+				defer cancel()
+				child, cancelChild := context.WithCancel(ctx)
+				defer cancelChild()
+				if at, ok := ctx.Deadline(); !ok || !at.Equal(until) || ctx.Value(key{}) != own {
+					t.Errorf("deadline %v, %t, want %v; value %v", at, ok, until, ctx.Value(key{}))
+				}
+				if tc.cancel {
+					cancel()
+				}
+				time.Sleep(tc.wait)
+				synctest.Wait()
+				for what, c := range map[string]context.Context{"it": ctx, "a child": child} {
+					ended := false
+					select {
+					case <-c.Done():
+						ended = true
+					default:
+					}
+					if c.Err() != tc.err || ended != (tc.err != nil) {
+						t.Errorf("%s: error %v, done %t, want %v", what, c.Err(), ended, tc.err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// What the parent reaches is free to go when the timeout was taken back, long before
+// its time.
+func TestWithTimeoutLetsGo(t *testing.T) {
+	const n = 100
+	gone := make(chan struct{}, n)
+	for range n {
+		for range 8 { // among many that run, stopped timers are not looked for
+			other := time.AfterFunc(2*time.Hour, func() {})
+			defer other.Stop()
+		}
+		func() {
+			call := &lifetime.Context{}
+			call.Init(t.Context(), nil)
+			runtime.AddCleanup(call, func(int) { gone <- struct{}{} }, 0)
+			_, cancel := lifetime.WithTimeout(call, time.Hour)
+			cancel()
+			call.Finish()
+		}()
+	}
+	deadline := time.After(10 * time.Second)
+	for i := 0; i < n; {
+		runtime.GC()
+		select {
+		case <-gone:
+			i++
+		case <-time.After(10 * time.Millisecond):
+		case <-deadline:
+			t.Fatalf("%d of %d contexts are still held", n-i, n)
+		}
+	}
+}
