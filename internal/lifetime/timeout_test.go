@@ -70,15 +70,15 @@ func TestWithTimeoutLetsGo(t *testing.T) {
 	const n = 100
 	gone := make(chan struct{}, n)
 	for range n {
-		for range 8 { // among many that run, stopped timers are not looked for
-			other := time.AfterFunc(time.Minute, func() {})
-			defer other.Stop()
-		}
 		func() {
 			call := &lifetime.Context{}
 			call.Init(t.Context(), nil)
 			runtime.AddCleanup(call, func(int) { gone <- struct{}{} }, 0)
 			_, cancel := lifetime.WithTimeout(call, time.Hour)
+			for range 8 { // among others that run, a stopped timer is not looked for
+				other := time.AfterFunc(time.Minute, func() {})
+				t.Cleanup(func() { other.Stop() })
+			}
 			cancel()
 			call.Finish()
 		}()
