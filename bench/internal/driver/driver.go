@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/catena-http/catena/bench/internal/client"
 	"github.com/catena-http/catena/bench/internal/measure"
 	"github.com/catena-http/catena/bench/internal/outside"
 	"github.com/catena-http/catena/bench/internal/plan"
@@ -161,7 +162,10 @@ func (d *Driver) spec(cell plan.Cell, name string, round int) workload.Spec {
 // addr is the server of the cell: nginx, but the Go server for uploads, which
 // nginx would keep or refuse.
 func (d *Driver) addr(cell plan.Cell) string {
-	if d.nginx == nil || cell.Work == workload.Upload {
+	// nginx stores an upload in a file, and takes many bodies by HTTP/2 that it does
+	// not read for a flood.
+	byGo := cell.Work == workload.Upload || cell.Work == workload.Post && client.IsHTTP2(cell.Proto)
+	if d.nginx == nil || byGo {
 		return d.goes.Addrs[cell.Proto]
 	}
 	return d.nginx.Addrs[cell.Proto]
