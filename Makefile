@@ -2,7 +2,7 @@
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: demo test lint bench bench-docs bench-go fuzz peers bench-peers
+.PHONY: demo test lint bench bench-docs bench-profiles bench-go fuzz peers bench-peers
 
 # The main job on embedded servers: calls, their timelines, the architecture.
 demo:
@@ -34,6 +34,10 @@ bench: bench-peers
 # The same, drawn into docs/performance.md and docs/performance/.
 bench-docs: bench-peers
 	cd bench && go run ./cmd/bench -docs ../docs
+
+# Profiles of the hot paths as text, into docs/performance/.
+bench-profiles: bench-peers
+	sh scripts/profiles
 
 # Small calls against net/http, allocations and the cost of parts, in minutes.
 bench-go:
