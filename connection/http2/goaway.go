@@ -46,21 +46,26 @@ func (c *Conn) goneAway(g goAway) {
 		}
 	}
 	c.bye = &g
-	var spared []*Stream
-	for id, s := range c.streams {
-		if id > g.last {
-			spared = append(spared, s)
-		}
-	}
 	c.mu.Unlock()
 	c.retireAfter(fmt.Errorf("the server sent %v", g), func() {
-		for _, s := range spared {
+		for _, s := range c.streamsAbove(g.last) {
 			s.failed(&wire.UnprocessedError{
 				Err:      fmt.Errorf("the server did not process the request: it sent %v", g),
 				Shutdown: true,
 			})
 		}
 	})
+}
+
+func (c *Conn) streamsAbove(last uint32) (above []*Stream) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, s := range c.streams {
+		if id > last {
+			above = append(above, s)
+		}
+	}
+	return above
 }
 
 // GoneAway reports whether the server sent a GOAWAY.

@@ -76,6 +76,9 @@ func (c *Conn) fail(err error) error {
 	var streams []*Stream
 	if c.failure == nil {
 		c.failure = err
+		if c.why == nil {
+			c.why = err // in the same breath: no stream is opened that nobody ends
+		}
 		c.endSettingsLocked()
 		c.health.stop()
 		if t := c.in.lull.timer; t != nil {
