@@ -12,3 +12,10 @@ const LastStreamID = lastStreamID
 
 // LullTime is how long a connection is idle before it makes itself small.
 const LullTime = lullTime
+
+// OnWire is how many streams are open on the wire.
+func (c *Conn) OnWire() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.streams)
+}

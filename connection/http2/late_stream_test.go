@@ -93,3 +93,22 @@ func openWhile(c *Conn, req *http.Request, end func(c *Conn)) (last []*Stream) {
 	callers.Wait()
 	return last
 }
+
+// The end of a body that comes after the connection's has nothing left to join.
+func TestFinishAfterTheEnd(t *testing.T) {
+	c := settledConn(t)
+	c.Reserve()
+	s := c.NewStream(wire.Exchange{})
+	defer s.End()
+	if err := s.WriteRequestHeaders(bodyRequest(t), 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	// FinishRequest has seen just before that the stream may write.
+	if err := c.out.finish(s, nil); err != nil {
+		t.Error(err)
+	}
+}

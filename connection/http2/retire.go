@@ -72,6 +72,7 @@ func (c *Conn) retireAfter(why error, end func()) {
 // fail records why the connection is broken or closed, ends every stream with
 // that and retires the connection. The first reason stays; it is returned.
 func (c *Conn) fail(err error) error {
+	c.out.close() // before it is asked what was written
 	c.mu.Lock()
 	var streams []*Stream
 	if c.failure == nil {

@@ -254,7 +254,7 @@ func (w *writer) finish(s *Stream, trailer http.Header) error {
 	switch {
 	case len(trailer) > 0:
 		w.appendTrailers(s, trailer)
-	case s.last.batch == w.batch:
+	case s.last.batch == w.batch && !w.closed:
 		w.pending[s.last.at+4] |= byte(xhttp2.FlagDataEndStream)
 	default:
 		w.beginFrame()

@@ -68,7 +68,8 @@ type writer struct {
 	batch   uint64  // the number of the one that is pending
 	led     bool    // it has a leader
 	control int     // control frames in it
-	closed  bool    // nothing is written any more
+	closed  bool    // what is pending is not written any more
+	parting buffer  // what was, then, and may be
 	henc    *hpack.Encoder
 	nextID  uint32
 }
@@ -212,7 +213,7 @@ func (w *writer) takePending() *buffer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.led, w.control = false, 0
-	if len(w.pending) == 0 {
+	if w.closed || len(w.pending) == 0 {
 		return nil
 	}
 	batch := w.memory
@@ -337,12 +338,22 @@ func (w *writer) ping(ack bool, data [8]byte) {
 	w.sendControl(appendPing(b[:0], ack, data))
 }
 
-// goodbye writes what is pending and a GOAWAY with code, if the socket takes it
-// at once. Nothing is written afterwards.
-func (w *writer) goodbye(code xhttp2.ErrCode) {
+// close lets no more batches out. One that waits is dropped where a stream is on
+// the wire: a request in it is not Written, is called unprocessed for that and may
+// be sent elsewhere. Otherwise goodbye writes it.
+func (w *writer) close() {
 	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closed && w.c.quiet() {
+		w.parting = w.pending
+	}
 	w.closed = true
-	w.mu.Unlock()
+	w.pending, w.memory = nil, nil
+}
+
+// goodbye writes what close has left and a GOAWAY with code, if the socket takes
+// it at once. Nothing is written afterwards.
+func (w *writer) goodbye(code xhttp2.ErrCode) {
 	if w.torn.Load() {
 		return
 	}
@@ -358,8 +369,8 @@ func (w *writer) goodbye(code xhttp2.ErrCode) {
 		return
 	}
 	w.mu.Lock()
-	b := appendGoAway(w.pending, code)
-	w.pending, w.memory = nil, nil
+	b := appendGoAway(w.parting, code)
+	w.parting = nil
 	w.mu.Unlock()
 	w.c.nc.SetWriteDeadline(time.Now().Add(farewell))
 	w.c.nc.Write(b)
