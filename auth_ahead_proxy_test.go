@@ -51,7 +51,9 @@ func TestStoreSendsAheadToAPlainProxy(t *testing.T) {
 		echoBody(w, r)
 	}))
 	var other []string
-	q := plainProxy(t, func(w http.ResponseWriter, r *http.Request) { other = append(other, r.Header.Get("Proxy-Authorization")) })
+	q := plainProxy(t, func(w http.ResponseWriter, r *http.Request) {
+		other = append(other, r.Header.Get("Proxy-Authorization"))
+	})
 	store := auth.Store(auth.Digest("me", "pw"))
 	client := newClient(t, catena.WithProxy(p), catena.WithProxyAuthenticator(store))
 	do := func(client *catena.Client, method, target string, body io.Reader) string {
