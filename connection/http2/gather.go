@@ -75,15 +75,16 @@ func (g *gatherer) release(write func(p []byte) error) error {
 	}
 }
 
-// gathererOf is the gatherer below nc; nil: there is none.
-func gathererOf(nc net.Conn) *gatherer {
+// gathererOf is the lowest gatherer below nc; nil: there is none. Of TLS in TLS it
+// holds what the outer one writes: only a socket can go on after a deadline.
+func gathererOf(nc net.Conn) (lowest *gatherer) {
 	for {
 		if g, ok := nc.(*gatherer); ok {
-			return g
+			lowest = g
 		}
 		over, ok := nc.(interface{ NetConn() net.Conn })
 		if !ok {
-			return nil
+			return lowest
 		}
 		nc = over.NetConn()
 	}

@@ -234,6 +234,10 @@ func (w *writer) write(b []byte) error {
 		return w.c.reason()
 	}
 	defer w.paced(len(b))()
+	if w.c.opts.Secure {
+		// TLS writes by itself too, at any time: an answer to a change of keys.
+		defer w.c.nc.SetWriteDeadline(time.Time{})
+	}
 	step := writeStep
 	switch {
 	case w.gather != nil && len(b) > secureStep:
@@ -251,6 +255,7 @@ func (w *writer) writeGathered(b []byte) error {
 	for len(b) > 0 {
 		n := min(len(b), gathered)
 		w.gather.hold()
+		w.limit(w.c.nc, 1) // it may wait for what TLS writes by itself
 		if _, err := w.c.nc.Write(b[:n]); err != nil {
 			return w.tear(err)
 		}
@@ -264,25 +269,36 @@ func (w *writer) writeGathered(b []byte) error {
 
 func (w *writer) pushRecords(b []byte) error { return w.push(w.gather.Conn, b, gathered, true) }
 
-// push writes b to nc, at most step at a time. Each has the write timeout; where
-// it can go on after a part, for the next part.
+// push writes b to nc, at most step at a time. Each has the write timeout; where it
+// can go on after a part, in two halves, so that who waits for the socket sees in
+// time that it takes something.
 func (w *writer) push(nc net.Conn, b []byte, step int, goesOn bool) error {
-	timeout := w.c.opts.WriteTimeout
+	share := time.Duration(1)
+	if goesOn {
+		share = 2
+	}
+	stalled := false
 	for len(b) > 0 {
-		if timeout > 0 {
-			nc.SetWriteDeadline(time.Now().Add(timeout))
-		}
+		w.limit(nc, share)
 		n, err := nc.Write(b[:min(len(b), step)])
 		w.progress.Add(uint64(n))
-		if err != nil && n > 0 && goesOn && errors.Is(err, os.ErrDeadlineExceeded) {
+		if err != nil && goesOn && (n > 0 || !stalled) && errors.Is(err, os.ErrDeadlineExceeded) {
 			err = nil // if slowly
 		}
 		if err != nil {
 			return w.tear(err)
 		}
+		stalled = n == 0
 		b = b[n:]
 	}
 	return nil
+}
+
+// limit gives the next write of nc its share of the write timeout.
+func (w *writer) limit(nc net.Conn, share time.Duration) {
+	if timeout := w.c.opts.WriteTimeout; timeout > 0 {
+		nc.SetWriteDeadline(time.Now().Add(timeout / share))
+	}
 }
 
 // tear ends writing for an error of the socket's.
