@@ -38,7 +38,8 @@ type fieldDecoder struct {
 
 // write decodes a part of a block.
 func (d *fieldDecoder) write(p []byte) error {
-	if len(d.rest) > 0 {
+	resumed := len(d.rest) > 0
+	if resumed {
 		d.rest = append(d.rest, p...)
 		p = d.rest
 	}
@@ -54,6 +55,9 @@ func (d *fieldDecoder) write(p []byte) error {
 	}
 	if len(p) > 2*d.maxString+32 {
 		return hpack.ErrStringLength
+	}
+	if resumed && len(p) == len(d.rest) {
+		return nil // it is there; to copy it each time would add up
 	}
 	d.rest = append(d.rest[:0], p...)
 	return nil

@@ -240,3 +240,18 @@ func BenchmarkFieldDecoder(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkFieldInParts adds a part to a field of which 256 KiB have come.
+func BenchmarkFieldInParts(b *testing.B) {
+	part := bytes.Repeat([]byte("v"), 32)
+	d := fieldDecoder{maxString: 1 << 20, emit: func(string, string) {}}
+	d.write([]byte("\x40\x01n\x7f\x81\xff\x3f")) // the value has 1 MiB
+	d.write(make([]byte, 256<<10))
+	come := len(d.rest)
+	for b.Loop() {
+		d.rest = d.rest[:come]
+		if err := d.write(part); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
