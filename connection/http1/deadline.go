@@ -133,6 +133,18 @@ func (c *Conn) armWrite(d, spare time.Duration) error {
 	return nil
 }
 
+// disarmWrite takes the deadline of the last write back. TLS writes by itself while it
+// is read, to answer a change of keys for one: a deadline that has passed meanwhile
+// would break the connection for good.
+func (c *Conn) disarmWrite() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.interrupted {
+		c.writeLimit = deadline{known: true}
+		c.nc.SetWriteDeadline(time.Time{})
+	}
+}
+
 // InterruptWrite makes a write of this exchange's request that blocks, and all
 // later ones, fail at once. It may be called from any goroutine between Begin
 // and End. The connection can still be read.

@@ -419,3 +419,27 @@ func TestDeadlinesAreSetRarely(t *testing.T) {
 		t.Errorf("%d deadlines were set", nc.deadlines)
 	}
 }
+
+// TLS writes by itself while it is read: no deadline of a write that is over may meet
+// it. In clear text the deadline stays, to be moved less often.
+func TestWriteDeadlineOverTLSEndsWithTheWrite(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		s := answering("HTTP/1.1 204 No Content\r\n\r\n")
+		c := http1.NewConn(s, secure)
+		c.Begin(wire.Exchange{WriteTimeout: time.Second})
+		if err := c.WriteRequestHeaders(newRequest(t, "POST", "http://h/"), 4); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if s.writes == 0 || s.writeDeadline.IsZero() != secure {
+			t.Errorf("secure %t: after %d writes the deadline is %v", secure, s.writes, s.writeDeadline)
+		}
+		c.InterruptWrite()
+		c.Write([]byte("body"))
+		if s.writeDeadline.IsZero() {
+			t.Errorf("secure %t: an interrupted connection can be written to", secure)
+		}
+	}
+}

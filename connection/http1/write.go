@@ -106,6 +106,9 @@ func (c *Conn) writeOut(p []byte) {
 			c.writeErr = c.writeWithin(piece, c.x.WriteTimeout)
 			p = p[len(piece):]
 		}
+		if c.secure {
+			c.disarmWrite()
+		}
 	}
 	if c.writeErr != nil && c.wasInterrupted() {
 		c.writeErr = errInterrupted
