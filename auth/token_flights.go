@@ -97,12 +97,13 @@ func (t *tokenFlights) land(f *tokenFlight, token string, err error) {
 
 func (t *tokenFlights) leave(f *tokenFlight) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if f.waiters--; f.waiters > 0 {
-		return
-	}
-	f.cancel()
-	if t.flight == f {
+	f.waiters--
+	abandoned := f.waiters == 0
+	if abandoned && t.flight == f {
 		t.flight = nil
+	}
+	t.mu.Unlock()
+	if abandoned {
+		f.cancel() // without the lock: the source may follow the context by code of its own
 	}
 }
