@@ -83,14 +83,29 @@ func (c *http2Caller) do(ctx context.Context, method, path string, body io.Reade
 	if strings.HasPrefix(path, "/") {
 		path = c.base + path
 	}
-	req, err := http.NewRequestWithContext(ctx, method, path, body)
+	a, err := ask(ctx, c.client, method, path, body, fields...)
+	if err != nil {
+		return answer{}, err
+	}
+	info, _ := catena.InfoOf(a.Response)
+	if info.Protocol != c.protocol || a.ProtoMajor != 2 || a.StatusCode != status {
+		return answer{}, fmt.Errorf("%s %s: status %d by %s (%q), want %d by %s", method, path, a.StatusCode, a.Proto,
+			info.Protocol, status, c.protocol)
+	}
+	return a, nil
+}
+
+// ask does one call with fields, names and values in turn, and reads the answer to its
+// end.
+func ask(ctx context.Context, client *catena.Client, method, url string, body io.Reader, fields ...string) (answer, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
 		return answer{}, err
 	}
 	for i := 0; i < len(fields); i += 2 {
 		req.Header.Set(fields[i], fields[i+1])
 	}
-	resp, err := c.client.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return answer{}, err
 	}
@@ -100,10 +115,6 @@ func (c *http2Caller) do(ctx context.Context, method, path string, body io.Reade
 		return answer{}, err
 	}
 	info, _ := catena.InfoOf(resp)
-	if info.Protocol != c.protocol || resp.ProtoMajor != 2 || resp.StatusCode != status {
-		return answer{}, fmt.Errorf("%s %s: status %d by %s (%q), want %d by %s", method, path, resp.StatusCode, resp.Proto,
-			info.Protocol, status, c.protocol)
-	}
 	return answer{resp, content, info.Connection.ID()}, nil
 }
 

@@ -278,24 +278,7 @@ func (c *peerCaller) do(ctx context.Context, method, url string, body []byte, fi
 	if body != nil {
 		content = bytes.NewReader(body)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, url, content)
-	if err != nil {
-		return answer{}, err
-	}
-	for i := 0; i < len(fields); i += 2 {
-		req.Header.Set(fields[i], fields[i+1])
-	}
-	resp, err := c.client.Do(req)
-	if err != nil {
-		return answer{}, err
-	}
-	defer resp.Body.Close()
-	got, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return answer{}, err
-	}
-	info, _ := catena.InfoOf(resp)
-	return answer{resp, got, info.Connection.ID()}, nil
+	return ask(ctx, c.client, method, url, content, fields...)
 }
 
 // must is do for a call that is answered with 200, by the protocol, with want.

@@ -3,6 +3,7 @@ package http2_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/catena-http/catena/connection/http2"
 	"github.com/catena-http/catena/connection/http2/internal/oracle"
+	"github.com/catena-http/catena/internal/wire"
 )
 
 // A contender runs whole exchanges on one connection.
@@ -30,24 +32,14 @@ var contenders = []contender{
 		if err != nil {
 			tb.Fatal(err)
 		}
-		return func(req *http.Request, body io.Reader, size int64) error {
-			if !c.Reserve() {
-				return fmt.Errorf("no slot")
-			}
-			return runCodec(c.NewStream(terms), req, body, size)
-		}, func() { c.Close() }
+		return streams(c, c.NewStream), func() { c.Close() }
 	}},
 	{"xnet", func(tb testing.TB, addr string, secure bool) (func(*http.Request, io.Reader, int64) error, func()) {
 		c, err := oracle.NewConn(benchDial(tb, addr, secure), oracle.Options{Secure: secure})
 		if err != nil {
 			tb.Fatal(err)
 		}
-		return func(req *http.Request, body io.Reader, size int64) error {
-			if !c.Reserve() {
-				return fmt.Errorf("no slot")
-			}
-			return runCodec(c.NewStream(terms), req, body, size)
-		}, func() { c.Close() }
+		return streams(c, c.NewStream), func() { c.Close() }
 	}},
 	{"nethttp", func(tb testing.TB, addr string, secure bool) (func(*http.Request, io.Reader, int64) error, func()) {
 		tr := &http.Transport{Protocols: new(http.Protocols), DisableCompression: true}
@@ -82,6 +74,16 @@ type codec interface {
 	FinishRequest(http.Header) error
 	ReadResponseHeaders(func()) (*http.Response, error)
 	End()
+}
+
+// streams runs each exchange on a stream of c of its own.
+func streams[S codec](c interface{ Reserve() bool }, open func(wire.Exchange) S) func(*http.Request, io.Reader, int64) error {
+	return func(req *http.Request, body io.Reader, size int64) error {
+		if !c.Reserve() {
+			return errors.New("no slot")
+		}
+		return runCodec(open(terms), req, body, size)
+	}
 }
 
 func runCodec(s codec, req *http.Request, body io.Reader, size int64) error {
