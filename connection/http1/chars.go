@@ -52,8 +52,9 @@ func trimOWS[T string | []byte](s T) T {
 // any case of letters (RFC 9110 5.6.1).
 func hasToken(lists []string, token string) bool {
 	for _, list := range lists {
-		for element := range strings.SplitSeq(list, ",") {
-			if sameToken(trimOWS(element), token) {
+		for more := true; more; {
+			var element string
+			if element, list, more = strings.Cut(list, ","); sameToken(trimOWS(element), token) {
 				return true
 			}
 		}

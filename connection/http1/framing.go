@@ -142,7 +142,9 @@ func takeLength(h http.Header) (int64, error) {
 	lists := h["Content-Length"]
 	length, count := int64(-1), 0
 	for _, list := range lists {
-		for element := range strings.SplitSeq(list, ",") {
+		for rest, more := list, true; more; {
+			var element string
+			element, rest, more = strings.Cut(rest, ",")
 			n, ok := parseLength(trimOWS(element))
 			if !ok {
 				return 0, wire.Protocolf("malformed Content-Length %s", quote([]byte(list)))
@@ -199,7 +201,9 @@ func takeTrailerNames(h http.Header) http.Header {
 // keepAliveOf reads the hint of a Keep-Alive field: "timeout=5, max=100".
 func keepAliveOf(h http.Header) time.Duration {
 	for _, list := range h["Keep-Alive"] {
-		for element := range strings.SplitSeq(list, ",") {
+		for more := true; more; {
+			var element string
+			element, list, more = strings.Cut(list, ",")
 			name, value, _ := strings.Cut(element, "=")
 			if !sameToken(trimOWS(name), "timeout") {
 				continue

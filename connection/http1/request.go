@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"golang.org/x/net/http/httpguts"
 
@@ -14,7 +15,13 @@ import (
 
 // stackFields is the number of header fields that are sorted without an
 // allocation.
-const stackFields = 32
+const stackFields = 16
+
+// field is a name of a header with its values.
+type field struct {
+	name   string
+	values []string
+}
 
 // WriteRequestHeaders buffers the head of req and says how its body will be
 // framed: bodySize 0 is no body, a positive one a Content-Length, a negative one
@@ -29,8 +36,8 @@ func (c *Conn) WriteRequestHeaders(req *http.Request, bodySize int64) error {
 	if c.request != requestIdle {
 		return errors.New("the exchange has a request already")
 	}
-	var array [stackFields]string
-	names := sortedNames(array[:0], req.Header)
+	var array [stackFields]field
+	fields := sortedFields(array[:0], req.Header)
 	host, err := c.hosts(req)
 	if err != nil {
 		return err
@@ -39,7 +46,7 @@ func (c *Conn) WriteRequestHeaders(req *http.Request, bodySize int64) error {
 	if method == "" {
 		method = http.MethodGet
 	}
-	if err := checkHead(method, req.URL, req.Header, names); err != nil {
+	if err := checkHead(method, req.URL, fields); err != nil {
 		return err
 	}
 
@@ -54,8 +61,8 @@ func (c *Conn) WriteRequestHeaders(req *http.Request, bodySize int64) error {
 	c.putString(" HTTP/1.1\r\n")
 	c.putField("Host", host)
 	c.putFraming(method, bodySize, req.Trailer)
-	c.putFields(names, req.Header)
-	c.noteConnectionOptions(req)
+	c.putFields(fields)
+	c.noteConnectionOptions(fields, req.Close)
 	c.putString("\r\n")
 	return c.writeErr
 }
@@ -73,11 +80,11 @@ func (c *Conn) putField(name, value string) {
 	c.putString("\r\n")
 }
 
-func (c *Conn) putFields(names []string, h http.Header) {
-	for _, name := range names {
-		if !isFraming(name) && !sameToken(name, "Host") {
-			for _, value := range h[name] {
-				c.putField(name, trimOWS(value))
+func (c *Conn) putFields(fields []field) {
+	for _, f := range fields {
+		if !isFraming(f.name) && !sameToken(f.name, "Host") {
+			for _, value := range f.values {
+				c.putField(f.name, trimOWS(value))
 			}
 		}
 	}
@@ -101,10 +108,10 @@ func (c *Conn) putFraming(method string, bodySize int64, trailer http.Header) {
 
 func (c *Conn) putTrailerNames(trailer http.Header) {
 	separator := "Trailer: "
-	for _, name := range sortedNames(nil, trailer) {
-		if isToken(name) && !isFraming(name) {
+	for _, f := range sortedFields(nil, trailer) {
+		if isToken(f.name) && !isFraming(f.name) {
 			c.putString(separator)
-			c.putString(name)
+			c.putString(f.name)
 			separator = ", "
 		}
 	}
@@ -114,32 +121,32 @@ func (c *Conn) putTrailerNames(trailer http.Header) {
 }
 
 // noteConnectionOptions remembers what the request asks of the connection, and
-// writes the close that is asked for by req.Close alone.
-func (c *Conn) noteConnectionOptions(req *http.Request) {
+// writes the close that is asked for by Request.Close alone.
+func (c *Conn) noteConnectionOptions(fields []field, closes bool) {
 	var upgrade, protocol bool
-	for name, values := range req.Header {
+	for _, f := range fields {
 		switch {
-		case sameToken(name, "Connection"):
-			c.closeAsked = c.closeAsked || hasToken(values, "close")
-			upgrade = upgrade || hasToken(values, "upgrade")
-		case sameToken(name, "Upgrade"):
-			protocol = len(values) > 0
+		case sameToken(f.name, "Connection"):
+			c.closeAsked = c.closeAsked || hasToken(f.values, "close")
+			upgrade = upgrade || hasToken(f.values, "upgrade")
+		case sameToken(f.name, "Upgrade"):
+			protocol = len(f.values) > 0
 		}
 	}
 	c.wantUpgrade = upgrade && protocol
-	if req.Close && !c.closeAsked {
+	if closes && !c.closeAsked {
 		c.closeAsked = true
 		c.putString("Connection: close\r\n")
 	}
 }
 
-// sortedNames appends the names of h in order.
-func sortedNames(names []string, h http.Header) []string {
-	for name := range h {
-		names = append(names, name)
+// sortedFields appends the fields of h in the order of their names.
+func sortedFields(fields []field, h http.Header) []field {
+	for name, values := range h {
+		fields = append(fields, field{name, values})
 	}
-	slices.Sort(names)
-	return names
+	slices.SortFunc(fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
+	return fields
 }
 
 // isFraming reports whether a field tells where the message ends. Such a field is
@@ -189,7 +196,7 @@ func wireHost(host string) (string, error) {
 
 // checkHead refuses what would change the meaning of the bytes around it. The
 // rooms above refuse it with better words; this is for what they miss.
-func checkHead(method string, u *url.URL, h http.Header, names []string) error {
+func checkHead(method string, u *url.URL, fields []field) error {
 	if !isToken(method) {
 		return fmt.Errorf("invalid method %q", method)
 	}
@@ -198,17 +205,17 @@ func checkHead(method string, u *url.URL, h http.Header, names []string) error {
 			return fmt.Errorf("invalid character in the request target %q", part)
 		}
 	}
-	return checkFields(h, names)
+	return checkFields(fields)
 }
 
-func checkFields(h http.Header, names []string) error {
-	for _, name := range names {
-		if !isToken(name) {
-			return fmt.Errorf("invalid header field name %q", name)
+func checkFields(fields []field) error {
+	for _, f := range fields {
+		if !isToken(f.name) {
+			return fmt.Errorf("invalid header field name %q", f.name)
 		}
-		for _, value := range h[name] {
+		for _, value := range f.values {
 			if !allOf(value, valueByte) {
-				return fmt.Errorf("invalid character in the value of the header field %q", name)
+				return fmt.Errorf("invalid character in the value of the header field %q", f.name)
 			}
 		}
 	}

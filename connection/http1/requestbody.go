@@ -165,13 +165,13 @@ func (c *Conn) FinishRequest(trailer http.Header) error {
 		return &wire.RequestBodyError{Err: fmt.Errorf("it is %d bytes shorter than the request declares", c.remaining)}
 	}
 	if c.chunked {
-		names := sortedNames(nil, trailer)
-		if err := checkFields(trailer, names); err != nil {
+		fields := sortedFields(nil, trailer)
+		if err := checkFields(fields); err != nil {
 			c.AbortRequest()
 			return &wire.RequestBodyError{Err: fmt.Errorf("trailer: %w", err)}
 		}
 		c.putString("0\r\n")
-		c.putFields(names, trailer)
+		c.putFields(fields)
 		c.putString("\r\n")
 	}
 	if err := c.Flush(); err != nil {

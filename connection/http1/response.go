@@ -106,7 +106,7 @@ func (c *Conn) parseHead(head []byte) (*message, error) {
 	if err != nil {
 		return nil, err
 	}
-	const few = 40
+	const few = 20
 	var array [few]span
 	fields := bytes.IndexByte(head, '\n') + 1
 	spans, err := splitFields(head[fields:], array[:0], c.x.MaxHeaderFields)
