@@ -66,6 +66,7 @@ type Conn struct {
 	mu          sync.Mutex
 	request     requestState
 	interrupted bool // InterruptWrite was called
+	awaited     bool // the response was waited for in this exchange, perhaps still is
 	readFixed   bool // one deadline bounds several reads: they do not move it
 	headBegun   bool // some of the head that is read is there
 	readLimit   deadline
@@ -107,7 +108,7 @@ func (c *Conn) Begin(x wire.Exchange) {
 	defer c.mu.Unlock()
 	c.request = requestIdle
 	c.interrupted = false
-	c.readFixed, c.headBegun = false, false
+	c.awaited, c.readFixed, c.headBegun = false, false, false
 }
 
 // End ends the exchange, however far it came, and gives the buffers back. A body

@@ -67,7 +67,7 @@ func (c *Conn) armRead() {
 func (c *Conn) armHead() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.readFixed = true
+	c.awaited, c.readFixed = true, true
 	c.headBegun = c.in.buffered() > 0
 	c.moveReadDeadline()
 }
@@ -86,7 +86,7 @@ func (c *Conn) beginHead() {
 func (c *Conn) armWithin(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.readFixed = true
+	c.awaited, c.readFixed = true, true
 	c.setReadDeadline(time.Now().Add(d))
 }
 
@@ -98,7 +98,8 @@ func (c *Conn) armEach() {
 }
 
 // endRequest moves the request to its last state. A reader that waits for the
-// response has its time from now on; a head that has begun keeps the time it has.
+// response already has its time from now on, one that comes later sees to it by
+// itself; a head that has begun keeps the time it has.
 func (c *Conn) endRequest(state requestState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,7 +107,7 @@ func (c *Conn) endRequest(state requestState) {
 		return
 	}
 	c.request = state
-	if !c.headBegun {
+	if c.awaited && !c.headBegun {
 		c.moveReadDeadline()
 	}
 }

@@ -214,6 +214,34 @@ func TestReadTimeoutStartsAtTheRequestsEnd(t *testing.T) {
 	}
 }
 
+// So it is where the head has come before, and the body is what is waited for.
+func TestReadTimeoutOfABodyStartsAtTheRequestsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipe(t)
+		p.peer.Go(func() {
+			io.WriteString(p.server, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+			io.Copy(io.Discard, p.server)
+		})
+		p.c.Begin(wire.Exchange{ReadTimeout: time.Second, WriteTimeout: time.Second})
+		if err := p.c.WriteRequestHeaders(newRequest(t, "POST", "http://h/"), -1); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := p.c.ReadResponseHeaders(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		p.peer.Go(func() {
+			time.Sleep(3 * time.Second)
+			p.c.FinishRequest(nil)
+		})
+		if _, err := io.ReadAll(resp.Body); !isTimeout(err) {
+			t.Errorf("error is %v", err)
+		}
+		wantLate(t, began.Add(3*time.Second), time.Second)
+	})
+}
+
 // A head that has begun has its timeout although the request is unfinished, and
 // the request's end gives it no other one.
 func TestReadTimeoutStartsAtTheFirstByte(t *testing.T) {

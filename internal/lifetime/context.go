@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/catena-http/catena/event"
@@ -26,6 +27,7 @@ type Context struct {
 	parent context.Context
 	values Values
 
+	over       atomic.Bool // err is set; Err asks often, and seldom finds an end
 	mu         sync.Mutex // guards the fields below
 	done       chan struct{}
 	err        error // what Err returns; set once
@@ -110,6 +112,7 @@ func (c *Context) end(err, cause error) bool {
 		return false
 	}
 	c.err, c.cause = err, cause
+	c.over.Store(true)
 	if c.done != nil {
 		close(c.done)
 	}
@@ -160,13 +163,12 @@ func (c *Context) Done() <-chan struct{} {
 // Err is why the context ended, nil while it has not. It sees the end of the
 // caller's context at once.
 func (c *Context) Err() error {
-	c.mu.Lock()
-	err := c.err
-	c.mu.Unlock()
-	if err == nil {
-		err = c.parent.Err()
+	if !c.over.Load() {
+		return c.parent.Err()
 	}
-	return err
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
 }
 
 // Value is the call's own value for key, or the caller's.
