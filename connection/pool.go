@@ -178,8 +178,8 @@ func (p *Pool) takeForwarded(r *route.Route) *RealConnection {
 // connections may be passed by it: no socket is added. Called with mu held.
 func (p *Pool) readdress(c *RealConnection, a route.Address) {
 	p.leave(c.address)
-	c.address = a
-	p.at(a).open++
+	c.address, c.home = a, p.at(a)
+	c.home.open++
 }
 
 // leave counts one open connection less at a and forgets a when it was the last.
@@ -207,7 +207,7 @@ func (p *Pool) unlist(c *RealConnection) {
 	if c.multiplexed() {
 		return
 	}
-	ap := p.addresses[c.address]
+	ap := c.home
 	last := len(ap.idle) - 1
 	if ap.idle[last] == c {
 		ap.idle[last] = nil
@@ -237,6 +237,7 @@ func (p *Pool) add(c *RealConnection) (use *RealConnection, grants []grant) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ap := p.at(c.address)
+	c.home = ap
 	if c.multiplexed() {
 		if other := p.share(ap); other != nil {
 			return other, nil
@@ -258,7 +259,7 @@ func (p *Pool) release(c *RealConnection) (dropped []drop, grants []grant) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.holders--
-	ap := p.addresses[c.address]
+	ap := c.home
 	switch {
 	case c.holders > 0:
 	case c.noNewExchanges:
@@ -317,7 +318,7 @@ const keepAliveMargin = time.Second
 
 // evict removes an idle connection. Called with mu held.
 func (p *Pool) evict(c *RealConnection, why event.Reason) drop {
-	ap := p.addresses[c.address]
+	ap := c.home
 	p.remove(c)
 	p.stats.Evicted++
 	return drop{c, why, p.serve(ap)}
@@ -334,7 +335,7 @@ func (p *Pool) retire(c *RealConnection, why event.Reason) (closeIt bool, grants
 	if !c.pooled {
 		return false, nil
 	}
-	ap := p.addresses[c.address]
+	ap := c.home
 	ap.shared = without(ap.shared, c)
 	if c.holders > 0 {
 		return false, nil
@@ -379,7 +380,7 @@ func (p *Pool) remove(c *RealConnection) {
 	}
 	c.pooled, c.noNewExchanges = false, true
 	p.unlist(c)
-	ap := p.addresses[c.address]
+	ap := c.home
 	ap.shared = without(ap.shared, c)
 	p.leave(c.address)
 	if p.open--; p.open == 0 {

@@ -38,6 +38,7 @@ type RealConnection struct {
 
 	// Guarded by pool.mu.
 	address        route.Address   // the pool's key: of the route, or of the last call through a plain proxy
+	home           *addressPool    // the pool's part for address; nil until the pool knows it
 	pooled         bool            // the pool knows it
 	holders        int             // calls that hold it
 	noNewExchanges bool            // one way
