@@ -44,15 +44,15 @@ type Exchange struct {
 	step   event.Step // of failed
 	upload *upload    // an HTTP/2 request body that is sent beside the response
 
-	body        io.ReadCloser // the codec's
-	out         io.ReadCloser // what the response has; nil before
-	bodyStarted bool          // ResponseBodyStart was sent
-	received    atomic.Int64  // bytes of body
-	lastOf      event.Reason  // why no exchange may follow, if none may
-	reading     atomic.Int32  // see responseBody
-	bodyErr     error         // what the body's reader got; io.EOF after a good end
-	cut         bool          // Close interrupts, or is about to, beside a Read: nobody else may get the connection
-	unreadBody  bool          // the server may not have read the request's body
+	body         io.ReadCloser // the codec's
+	out          io.ReadCloser // what the response has; nil before
+	bodyStarted  bool          // ResponseBodyStart was sent
+	received     atomic.Int64  // bytes of body
+	serverCloses bool          // by its word, not only as the end of the body
+	reading      atomic.Int32  // see responseBody
+	bodyErr      error         // what the body's reader got; io.EOF after a good end
+	cut          bool          // Close interrupts, or is about to, beside a Read: nobody else may get the connection
+	unreadBody   bool          // the server may not have read the request's body
 
 	// parts counts what keeps the exchange open: the response's body, and an
 	// upload. settled and the last part's end together release the connection.
@@ -253,10 +253,8 @@ func (x *Exchange) opened(resp *http.Response) {
 		x.listener().ResponseHeadersEnd(x.call(), resp)
 		return
 	}
-	x.lastOf = event.ReasonNotReusable
-	if framed := resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0; framed && resp.Close || asksForClose(x.request) {
-		x.lastOf = event.ReasonConnectionClose
-	}
+	framed := resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0
+	x.serverCloses = framed && resp.Close
 	x.unreadBody = resp.StatusCode/100 == 4 && x.uploaded >= skippedBody && x.conn.route.Forwarded()
 	x.body = resp.Body
 	x.out = (*responseBody)(x)

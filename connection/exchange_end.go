@@ -13,11 +13,13 @@ import (
 
 // whyNotReusable is why no exchange may follow one that came to a good end.
 func (x *Exchange) whyNotReusable() event.Reason {
-	unread := x.cut || x.reading.Load() == bodyClosed && x.bodyErr != io.EOF
-	if x.lastOf == event.ReasonNotReusable && unread {
+	switch unread := x.cut || x.reading.Load() == bodyClosed && x.bodyErr != io.EOF; {
+	case x.serverCloses, asksForClose(x.request):
+		return event.ReasonConnectionClose
+	case unread:
 		return event.ReasonUnreadBody
 	}
-	return x.lastOf
+	return event.ReasonNotReusable
 }
 
 // asksForClose reports whether req wants its connection closed behind it.
