@@ -38,9 +38,8 @@ type Call struct {
 	lapsed   atomic.Bool // the context had ended when the call did; set before ended
 	ended    atomic.Bool
 
-	// Guarded by the registry.
-	registered bool
-	prev, next *Call
+	begun   listed // guarded by the registry
+	running listed // guarded by the Dispatcher
 
 	// Of the goroutine that runs the call, then of the body's reader.
 	early      error        // of a listener that panicked before the call ran

@@ -1,7 +1,6 @@
 package catena
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 )
@@ -45,10 +44,9 @@ type Dispatcher struct {
 	mu         sync.Mutex // guards the fields below; nothing of the user's runs under it
 	maxCalls   int
 	maxPerHost int
-	running    map[*Call]uint64 // with or without a place; the value is the order of starting
-	lastStart  uint64
-	places     int // taken by enqueued calls
-	leaving    int // calls taken out of the queue whose failure is being told
+	running    callList // enqueued or not, in the order of starting
+	places     int      // taken by enqueued calls
+	leaving    int      // calls taken out of the queue whose failure is being told
 	queue      queue
 }
 
@@ -58,7 +56,6 @@ func NewDispatcher(opts DispatcherOptions) *Dispatcher {
 		idle:       opts.Idle,
 		maxCalls:   limit(opts.MaxCalls, defaultMaxCalls),
 		maxPerHost: limit(opts.MaxCallsPerHost, defaultMaxCallsPerHost),
-		running:    map[*Call]uint64{},
 		queue:      newQueue(),
 	}
 }
@@ -97,7 +94,7 @@ func (d *Dispatcher) SetMaxCallsPerHost(n int) {
 func (d *Dispatcher) RunningCount() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.running)
+	return d.running.len
 }
 
 // QueuedCount is how many calls wait.
@@ -112,12 +109,7 @@ func (d *Dispatcher) QueuedCount() int {
 func (d *Dispatcher) Running() []*Call {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	calls := make([]*Call, 0, len(d.running))
-	for c := range d.running {
-		calls = append(calls, c)
-	}
-	slices.SortFunc(calls, func(a, b *Call) int { return cmp.Compare(d.running[a], d.running[b]) })
-	return calls
+	return slices.AppendSeq(make([]*Call, 0, d.running.len), d.running.all())
 }
 
 // Queued are the calls that wait, in the order in which they came.
@@ -139,13 +131,13 @@ func (d *Dispatcher) CancelAll() {
 func (d *Dispatcher) started(c *Call) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.start(c)
+	d.running.add(c, &c.running)
 }
 
 // finished is the end of a call of Execute.
 func (d *Dispatcher) finished(c *Call) {
 	d.mu.Lock()
-	delete(d.running, c)
+	d.running.remove(&c.running)
 	d.unlockAndRest()
 }
 
@@ -209,23 +201,17 @@ func (d *Dispatcher) promote() {
 
 // place starts a call and gives it a place. d.mu is held.
 func (d *Dispatcher) place(e *entry) {
-	d.start(e.call)
+	d.running.add(e.call, &e.call.running)
 	d.places++
 	e.host.running++
 	d.queue.refresh(e.host, d.maxPerHost)
 	go e.do(d.vacate) // ends with the call's run
 }
 
-// start makes a call known. d.mu is held.
-func (d *Dispatcher) start(c *Call) {
-	d.lastStart++
-	d.running[c] = d.lastStart
-}
-
 // vacate is the end of an enqueued call.
 func (d *Dispatcher) vacate(e *entry) {
 	d.mu.Lock()
-	delete(d.running, e.call)
+	d.running.remove(&e.call.running)
 	d.places--
 	e.host.running--
 	d.queue.refresh(e.host, d.maxPerHost)
@@ -236,7 +222,7 @@ func (d *Dispatcher) vacate(e *entry) {
 // unlockAndRest gives d.mu back and tells if nothing runs any more. No call
 // waits then: each has another that holds its place.
 func (d *Dispatcher) unlockAndRest() {
-	resting := len(d.running) == 0 && d.leaving == 0
+	resting := d.running.len == 0 && d.leaving == 0
 	d.mu.Unlock()
 	if resting && d.idle != nil {
 		d.idle()

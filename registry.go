@@ -8,8 +8,8 @@ import (
 // registry is the calls that have begun and not ended, of a client and of those
 // derived from it.
 type registry struct {
-	mu      sync.Mutex // guards the fields below and the links of the calls
-	first   *Call
+	mu      sync.Mutex // guards the fields below and the listed parts of the calls
+	calls   callList
 	changed chan struct{} // closed, and forgotten, when a call ends; nil: nobody waits
 }
 
@@ -20,32 +20,14 @@ func (r *registry) add(c *Call) bool {
 	if c.client.refuses() {
 		return false
 	}
-	c.registered = true
-	c.next = r.first
-	if r.first != nil {
-		r.first.prev = c
-	}
-	r.first = c
+	r.calls.add(c, &c.begun)
 	return true
 }
 
 func (r *registry) remove(c *Call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !c.registered {
-		return
-	}
-	c.registered = false
-	if c.prev != nil {
-		c.prev.next = c.next
-	} else {
-		r.first = c.next
-	}
-	if c.next != nil {
-		c.next.prev = c.prev
-	}
-	c.prev, c.next = nil, nil
-	if r.changed != nil {
+	if r.calls.remove(&c.begun) && r.changed != nil {
 		close(r.changed)
 		r.changed = nil
 	}
@@ -59,7 +41,7 @@ func (r *registry) of(client *Client) (calls []*Call) {
 }
 
 func (r *registry) ofLocked(client *Client) (calls []*Call) {
-	for c := r.first; c != nil; c = c.next {
+	for c := range r.calls.all() {
 		if c.client.belongsTo(client) {
 			calls = append(calls, c)
 		}
