@@ -127,28 +127,10 @@ func (s *Stream) took(n int) {
 	s.dropCur()
 	taken, dry := s.taken, s.buffered == 0
 	s.taken = 0
-	var update, size int64
-	if !s.recvEnd && !s.closed {
-		update, size = s.window.taken(taken, dry), s.windowSize
-	}
+	grant, least := s.refillLocked(taken, dry)
 	s.mu.Unlock()
-	if update > 0 {
-		s.c.out.windowUpdate(s.id, update+s.grow(size))
-	}
+	s.refill(grant, least)
 	s.c.credit(taken, dry)
-}
-
-// grow makes the window of s, which has the size given, larger and returns by
-// how much.
-func (s *Stream) grow(size int64) int64 {
-	more := s.c.grow(s, size)
-	if more > 0 {
-		s.mu.Lock()
-		s.windowSize += more
-		s.window.avail += more
-		s.mu.Unlock()
-	}
-	return more
 }
 
 func (s *Stream) dropCur() {

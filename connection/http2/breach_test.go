@@ -221,7 +221,7 @@ func TestFramesOnClosedStreams(t *testing.T) {
 func TestWindowExceeded(t *testing.T) {
 	chunk := strings.Repeat("x", 16<<10)
 	t.Run("stream", func(t *testing.T) {
-		p := newPeer(t, http2.Options{})
+		p := newPeer(t, http2.Options{StreamWindow: 512 << 10})
 		s, id := p.get()
 		p.respond(id, false, ":status", "200")
 		body := head(t, s).Body
@@ -238,11 +238,14 @@ func TestWindowExceeded(t *testing.T) {
 		p.works()
 	})
 	t.Run("connection", func(t *testing.T) {
-		p := newPeer(t, http2.Options{ConnWindow: 1 << 20})
+		p := newPeer(t, http2.Options{StreamWindow: 512 << 10, ConnWindow: 1 << 20})
+		var ids []uint32
 		for range 3 {
-			s, id := p.get()
+			_, id := p.get()
+			ids = append(ids, id)
+		}
+		for _, id := range ids {
 			p.respond(id, false, ":status", "200")
-			head(t, s)
 			for range 512 >> 4 {
 				p.data(id, false, chunk)
 			}
@@ -417,8 +420,7 @@ func (p *peer) ping() {
 	s.End()
 }
 
-// What nobody reads is bounded by the windows: of the stream at first, of the
-// connection in all.
+// What nobody reads is bounded by the connection's window.
 func TestUnreadMemory(t *testing.T) {
 	p := newPeer(t, http2.Options{})
 	before := heap()

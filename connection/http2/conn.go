@@ -85,7 +85,9 @@ type Conn struct {
 
 	send    sendWindow
 	receive receiveWindow
-	grown   int64 // bytes that streams' windows have grown by
+	shrunk  bool  // streams' windows are small
+	acks    int   // of our SETTINGS
+	grown   int64 // bytes that streams' windows have grown by since
 	health  health
 }
 
@@ -96,7 +98,7 @@ func NewConn(nc net.Conn, opts Options) (*Conn, error) {
 	c.streams = make(map[uint32]*Stream)
 	c.maxFrame.Store(maxFrameLen)
 	c.send = sendWindow{conn: defaultWindow, initial: defaultWindow}
-	c.receive.avail = int64(c.opts.ConnWindow)
+	c.receive = newReceiveWindow(c.opts.half())
 	c.out.init(c)
 	c.in.init(c)
 	c.mu.Lock()
@@ -262,6 +264,7 @@ func (c *Conn) register(s *Stream) error {
 	if c.why != nil {
 		return unopened(c.why)
 	}
+	s.window = c.windowLocked() // nobody else looks at it before s is known
 	c.streams[s.id] = s
 	c.lastOpened = s.id
 	s.sendWindow = c.send.initial

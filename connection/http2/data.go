@@ -45,12 +45,17 @@ func (in *reader) beginData(h frameHeader) error {
 	s := c.streams[h.stream]
 	idle := s == nil && c.idleLocked(h.stream)
 	within := c.receive.arrived(h.length)
+	crowded := c.crowdedLocked()
 	c.mu.Unlock()
 	switch {
 	case idle:
 		return c.violation(xhttp2.ErrCodeProtocol, "DATA on stream %d, which was never opened", h.stream)
 	case !within:
 		return c.violation(xhttp2.ErrCodeFlowControl, "more DATA than the connection's window")
+	}
+	if crowded && !in.shrunk {
+		in.shrunk = true
+		c.shrink()
 	}
 	end := h.flags.Has(xhttp2.FlagDataEndStream)
 	if content == 0 && !end || s == nil {

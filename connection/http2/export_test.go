@@ -19,3 +19,20 @@ func (c *Conn) OnWire() int {
 	defer c.mu.Unlock()
 	return len(c.streams)
 }
+
+// Unread is how many bytes of bodies wait to be read.
+func (c *Conn) Unread() int64 { return c.buffered.Load() }
+
+// Shrunk reports whether the windows of streams are small.
+func (c *Conn) Shrunk() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.shrunk
+}
+
+// Granted is what the server may send at this moment, over all streams.
+func (c *Conn) Granted() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.receive.avail
+}

@@ -13,6 +13,8 @@ const (
 	defaultWriteTimeout    = 10 * time.Second
 	defaultStreamWindow    = 16 << 20
 	defaultConnWindow      = 64 << 20
+	// leastConnWindow is twice the window that every connection begins with.
+	leastConnWindow = 128 << 10
 )
 
 // Options are the terms of a connection, for its whole life.
@@ -41,17 +43,18 @@ type Options struct {
 	// all times, whatever its windows say. 0 means 10 s, less than 0 none.
 	WriteTimeout time.Duration
 
-	// ConnWindow is how many bytes of bodies the server may have sent that
-	// nobody has read yet, of all streams together; it bounds the memory that
-	// bodies take. 0 means 64 MiB, and less than 1 MiB means 1 MiB.
-	ConnWindow int
-
-	// StreamWindow is the same for one stream whose body is being read. A
-	// stream starts with less (512 KiB at most) and gets more as its reader
-	// takes what came, up to StreamWindow and as long as half of ConnWindow is
-	// left for streams that nobody reads: they must not hold back the others. 0
-	// means 16 MiB.
+	// StreamWindow is how many bytes of one body the server may send that nobody
+	// has read yet. It is granted with the stream and again as the reader takes
+	// what came. 0 means 16 MiB, or a quarter of ConnWindow if that is less; it is
+	// half of ConnWindow at most.
 	StreamWindow int
+
+	// ConnWindow is the same of all streams together, and so bounds the memory
+	// that bodies take. Half of it is kept back until much lies unread: then
+	// streams get less each (512 KiB at most) unless they are read, so that those
+	// that nobody reads do not hold back the others. 0 means 64 MiB, or four times
+	// StreamWindow if that is more; it is 128 KiB at least and 2^31-1 at most.
+	ConnWindow int
 }
 
 // withDefaults puts numbers where o has zeros, and zero where it says none.
@@ -69,13 +72,13 @@ func (o Options) withDefaults() Options {
 		o.WriteTimeout = defaultWriteTimeout
 	}
 	if o.ConnWindow == 0 {
-		o.ConnWindow = defaultConnWindow
+		o.ConnWindow = max(defaultConnWindow, 4*min(o.StreamWindow, maxWindow/4))
 	}
 	if o.StreamWindow <= 0 {
-		o.StreamWindow = defaultStreamWindow
+		o.StreamWindow = min(defaultStreamWindow, max(o.ConnWindow, leastConnWindow)/4)
 	}
-	o.ConnWindow = min(max(o.ConnWindow, 1<<20), maxWindow)
-	o.StreamWindow = min(o.StreamWindow, o.ConnWindow)
+	o.ConnWindow = min(max(o.ConnWindow, leastConnWindow), maxWindow)
+	o.StreamWindow = min(o.StreamWindow, o.ConnWindow/2)
 	o.SettingsTimeout = max(o.SettingsTimeout, 0)
 	o.WriteTimeout = max(o.WriteTimeout, 0)
 	o.PingInterval = max(o.PingInterval, 0)
@@ -89,6 +92,3 @@ func (o Options) headerListSize() uint32 {
 	n := int64(o.MaxHeaderBytes) + 32*int64(o.MaxHeaderFields)
 	return uint32(min(n, math.MaxUint32-1))
 }
-
-// firstWindow is the size of a stream's window at first.
-func (o Options) firstWindow() int { return min(firstWindow, o.StreamWindow) }

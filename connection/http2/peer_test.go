@@ -39,6 +39,7 @@ type peer struct {
 	frames chan seen // without SETTINGS, WINDOW_UPDATE and PING
 	pings  chan struct{}
 	credit atomic.Int64 // what the client gave to the connection's window
+	flow   flowLog
 	// settled is closed when the client has acknowledged SETTINGS.
 	settled chan struct{}
 
@@ -127,10 +128,13 @@ func (p *peer) run() {
 			if f.StreamID == 0 {
 				p.credit.Add(int64(f.Increment))
 			}
+			p.flow.add("window %d +%d", f.StreamID, f.Increment)
 			continue
 		case *xhttp2.SettingsFrame:
 			if f.IsAck() {
 				settle.Do(func() { close(p.settled) })
+			} else if v, ok := f.Value(xhttp2.SettingInitialWindowSize); ok {
+				p.flow.add("windows %d", v)
 			}
 			continue
 		case *xhttp2.PingFrame:

@@ -38,7 +38,8 @@ type reader struct {
 	// something else comes, or before the next wait: once for a head and the
 	// body that follows it.
 	touched *Stream
-	unseen  int // bytes that were read since a reader was woken
+	unseen  int  // bytes that were read since a reader was woken
+	shrunk  bool // the connection's windows: once
 	block   headerBlock
 	idle    budget
 	lull    lull

@@ -15,10 +15,10 @@ const enableConnect = xhttp2.SettingID(0x8)
 func (c *Conn) opening() []byte {
 	b := appendSettings([]byte(xhttp2.ClientPreface),
 		xhttp2.Setting{ID: xhttp2.SettingEnablePush, Val: 0},
-		xhttp2.Setting{ID: xhttp2.SettingInitialWindowSize, Val: uint32(c.opts.firstWindow())},
+		xhttp2.Setting{ID: xhttp2.SettingInitialWindowSize, Val: uint32(c.opts.StreamWindow)},
 		xhttp2.Setting{ID: xhttp2.SettingMaxHeaderListSize, Val: c.opts.headerListSize()},
 	)
-	return appendWord(b, xhttp2.FrameWindowUpdate, 0, uint32(c.opts.ConnWindow)-defaultWindow)
+	return appendWord(b, xhttp2.FrameWindowUpdate, 0, uint32(c.opts.half())-defaultWindow)
 }
 
 // settings takes the server's SETTINGS (RFC 9113 6.5).
@@ -30,6 +30,7 @@ func (c *Conn) settings(h frameHeader, p []byte) error {
 		if len(p) > 0 {
 			return c.violation(xhttp2.ErrCodeFrameSize, "an acknowledgement of SETTINGS with %d bytes", len(p))
 		}
+		c.acknowledged()
 		return nil
 	case len(p)%6 != 0:
 		return c.violation(xhttp2.ErrCodeFrameSize, "SETTINGS of %d bytes", len(p))

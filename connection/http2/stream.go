@@ -82,7 +82,6 @@ type Stream struct {
 	rest        int64 // of it, that did not come yet; -1: any number
 	headEnded   bool  // the head had END_STREAM
 	window      receiveWindow
-	windowSize  int64
 	segments    []segment
 	few         [2]segment // memory for them
 	buffered    int64      // bytes in segments and cur
@@ -96,8 +95,6 @@ func (c *Conn) NewStream(x wire.Exchange) *Stream {
 	s := &Stream{c: c, x: x}
 	s.rest, s.length = -1, -1
 	s.segments = s.few[:0]
-	s.windowSize = int64(c.opts.firstWindow())
-	s.window.avail = s.windowSize
 	return s
 }
 

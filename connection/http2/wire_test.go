@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/catena-http/catena/connection/http2"
 	"github.com/catena-http/catena/internal/wire"
@@ -86,33 +85,6 @@ func TestBodiesReadInTurn(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A window grows as its reader takes what came, and stays small for others.
-func TestWindowGrows(t *testing.T) {
-	bubble(t, "grow", func(t *testing.T) {
-		p := newPeer(t, http2.Options{})
-		s, id := p.get()
-		p.respond(id, false, ":status", "200")
-		body := head(t, s).Body
-		chunk := strings.Repeat("x", 16<<10)
-		for range 64 << 20 >> 14 { // 64 MiB, never more than the first window at once
-			p.data(id, false, chunk)
-			synctest.Wait()
-			if _, err := io.ReadFull(body, make([]byte, len(chunk))); err != nil {
-				t.Fatal(err)
-			}
-		}
-		synctest.Wait()
-		// 9 MiB at once are more than any window but a grown one.
-		for range 9 << 20 >> 14 {
-			p.data(id, false, chunk)
-		}
-		p.data(id, true, "")
-		if n, err := io.Copy(io.Discard, body); n != 9<<20 || err != nil {
-			t.Errorf("%d bytes, %v", n, err)
-		}
-	})
 }
 
 // A head does not wait for a body that the server's window stops, nor for one
