@@ -89,6 +89,7 @@ var adapters = map[string]adapter{
 	"nethttp":    {newNetHTTP, Protocols()},
 	"clientconn": {newClientConn, []string{H2C, H2TLS}},
 	"fasthttp":   {newFastHTTP, []string{H1, H1TLS}},
+	"socket":     {newSocket, Protocols()},
 	"resty":      {newResty, Protocols()},
 	"req":        {newReq, Protocols()},
 

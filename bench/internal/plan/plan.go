@@ -16,6 +16,10 @@ const Chain = "chain"
 // Us is the client that all others are compared with.
 const Us = "catena"
 
+// Bound is the contender that is no client: it writes and reads the same bytes and
+// shows what Go's runtime and the kernel cost. No client in Go can do without them.
+const Bound = "socket"
+
 // Cell is one thing that is measured, by several clients in turn.
 type Cell struct {
 	Work    string `json:"work"`
@@ -43,16 +47,18 @@ func Works() []string {
 
 // peers are the Go clients of most cells; outside those that are no Go programs.
 var (
-	peers   = []string{Us, "nethttp", "clientconn", "fasthttp", "resty", "req"}
+	peers   = []string{Us, "nethttp", "clientconn", "fasthttp", "resty", "req", Bound}
 	outside = []string{"curl", "wrk", "h2load", "okhttp"}
 	chains  = []string{Us, "catena+1", "catena+10", "catena+listen", "catena+10+listen", "catena+5+5+listen"}
 )
 
 // Clients are who takes part in the cell, Catena first, as far as they speak its
-// protocol. Outside references may turn out not to be installed.
+// protocol. Outside references may turn out not to be installed. The bound has
+// nothing that could be idle.
 func (c Cell) Clients() []string {
 	return slices.DeleteFunc(slices.Clone(Order(c.Work)), func(name string) bool {
-		return !slices.Contains(outside, name) && !client.Speaks(name, c.Proto)
+		return !slices.Contains(outside, name) && !client.Speaks(name, c.Proto) ||
+			name == Bound && c.Work == workload.Idle
 	})
 }
 

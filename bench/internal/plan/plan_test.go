@@ -52,6 +52,17 @@ func TestClientsSpeakTheProtocol(t *testing.T) {
 	}
 }
 
+// The bound stands beside the clients of every protocol, but where connections are
+// held.
+func TestWhereTheBoundTakesPart(t *testing.T) {
+	for _, cell := range Full() {
+		want := cell.Work != Chain && cell.Work != workload.Idle
+		if got := slices.Contains(cell.Clients(), Bound); got != want {
+			t.Errorf("%s: %v, want %v", cell, got, want)
+		}
+	}
+}
+
 func TestShortIsWhatHasATarget(t *testing.T) {
 	short := Short()
 	for _, target := range Targets() {

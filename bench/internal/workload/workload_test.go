@@ -68,6 +68,32 @@ func TestEveryClientWorks(t *testing.T) {
 	}
 }
 
+// The bound moves more than windows hold: bodies are larger than those of streams, and
+// what all callers send is more than the connection's.
+func TestTheBoundMovesMoreThanAWindow(t *testing.T) {
+	files, err := servers.NewFiles(t.TempDir(), 40<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addrs, stop, err := servers.Serve(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	for _, work := range []string{workload.Download, workload.Upload} {
+		s, err := workload.Run(workload.Spec{
+			Client: plan.Bound, Work: work, Proto: client.H2C, Callers: 2,
+			Addr: addrs[client.H2C], Files: files, Warmup: time.Millisecond, Duration: time.Millisecond,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Body != files.Size {
+			t.Errorf("%s of %d bytes, want %d", work, s.Body, files.Size)
+		}
+	}
+}
+
 // conns is how many connections the cell's workload opens; the others open what
 // they need.
 func conns(c plan.Cell) int {
@@ -94,7 +120,7 @@ func TestAFailureIsAnError(t *testing.T) {
 	if err := os.Remove(files.Body); err != nil { // the server answers 404
 		t.Fatal(err)
 	}
-	for _, name := range []string{"catena", "nethttp", "fasthttp", "resty", "req"} {
+	for _, name := range []string{"catena", "nethttp", "fasthttp", "resty", "req", plan.Bound} {
 		_, err := workload.Run(workload.Spec{
 			Client: name, Work: workload.Download, Proto: client.H1, Callers: 1,
 			Addr: addrs[client.H1], Files: files, Duration: time.Millisecond,
@@ -102,6 +128,13 @@ func TestAFailureIsAnError(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s downloaded what is not there", name)
 		}
+	}
+	_, err = workload.Run(workload.Spec{
+		Client: plan.Bound, Work: workload.Download, Proto: client.H2C, Callers: 1,
+		Addr: addrs[client.H2C], Files: files, Duration: time.Millisecond,
+	})
+	if err == nil || !strings.Contains(err.Error(), "status 200") {
+		t.Errorf("%s downloaded what is not there by HTTP/2: %v", plan.Bound, err)
 	}
 	_, err = workload.Run(workload.Spec{
 		Client: "nethttp", Work: workload.Get, Proto: client.H1, Callers: 1,
