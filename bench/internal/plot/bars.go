@@ -44,7 +44,8 @@ const (
 
 // palette tells the series apart, also for the colour-blind.
 var palette = []string{
-	"#0072b2", "#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#d55e00", "#8a7f3d", "#7f7f7f", "#b3b3b3",
+	"#0072b2", "#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#d55e00",
+	"#6a3d9a", "#8a7f3d", "#7f7f7f", "#b3b3b3", "#e3d82f",
 }
 
 // Write draws the chart. The same chart gives the same bytes.

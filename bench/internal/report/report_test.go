@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -173,6 +175,33 @@ func TestDocsWithoutMarks(t *testing.T) {
 	}
 	if b, _ := os.ReadFile(page); string(b) != "mine\n" {
 		t.Errorf("the page is now %q", b)
+	}
+}
+
+// All who may take part in a work have colours of their own, and a legend that fits.
+func TestEveryClientHasItsColour(t *testing.T) {
+	for _, work := range plan.Works() {
+		all := plan.Order(work)
+		cell := Cell{Cell: plan.Cell{Work: work}}
+		for _, name := range all {
+			cell.Rows = append(cell.Rows, Row{Client: name})
+		}
+		var svg bytes.Buffer
+		c := chart(work, "", []Cell{cell}, protocol, throughput)
+		if err := c.Write(&svg); err != nil {
+			t.Fatal(err)
+		}
+		legend := regexp.MustCompile(`<rect x="(\d+)" y="36" [^>]*fill="(.*?)"/>`).FindAllStringSubmatch(svg.String(), -1)
+		colours := map[string]bool{}
+		for _, m := range legend {
+			colours[m[2]] = true
+			if x, _ := strconv.Atoi(m[1]); x > 840 {
+				t.Errorf("%s: the legend goes on at %d of 900", work, x)
+			}
+		}
+		if len(legend) != len(all) || len(colours) != len(all) {
+			t.Errorf("%s: %d in the legend, by %d colours, of %d clients", work, len(legend), len(colours), len(all))
+		}
 	}
 }
 
