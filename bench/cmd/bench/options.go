@@ -39,7 +39,8 @@ func parse(args []string) (options, error) {
 	f.StringVar(&works, "work", "", "only these, of "+strings.Join(plan.Works(), ","))
 	f.StringVar(&protos, "proto", "", "only these, of h1,h1-tls,h2c,h2-tls")
 	f.StringVar(&callers, "callers", "", "only cells with these numbers of callers")
-	f.StringVar(&clients, "clients", "", "only these clients")
+	f.StringVar(&clients, "clients", "", "only these, of "+strings.Join(plan.Order(""), ",")+
+		" and the catena+... of chain; "+plan.Bound+" is no client: it writes and reads the same bytes, and shows what Go's runtime and the kernel cost")
 	f.StringVar(&o.json, "json", "", "write the figures to this file")
 	f.StringVar(&o.from, "from", "", "take the figures from this file, written by -json; measure nothing")
 	f.StringVar(&o.docs, "docs", "", "write tables and plots into this folder's performance.md and performance/")
