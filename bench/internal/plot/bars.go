@@ -131,6 +131,7 @@ func (c Chart) group(b *strings.Builder, i int, g Group, colors map[string]strin
 		return
 	}
 	each := min(room*barShare/float64(len(g.Bars)), 60)
+	size := min(9, each/2.75) // of five characters as wide as the bar
 	x := start + (room-each*float64(len(g.Bars)))/2
 	floor := float64(top + plotHeight)
 	for _, bar := range g.Bars {
@@ -144,7 +145,7 @@ func (c Chart) group(b *strings.Builder, i int, g Group, colors map[string]strin
 				mid, lo, hi, mid-3, lo, mid-3, hi)
 			above = hi
 		}
-		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle" font-size="9">%s</text>`+"\n", x+each/2, above-3, Short(bar.Value))
+		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle" font-size="%.3g">%s</text>`+"\n", x+each/2, above-3, size, Short(bar.Value))
 		x += each
 	}
 }

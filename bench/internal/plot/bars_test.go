@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -64,6 +65,25 @@ func TestChart(t *testing.T) {
 	chart.Write(&again)
 	if !bytes.Equal(b.Bytes(), again.Bytes()) {
 		t.Error("the same chart gave other bytes")
+	}
+}
+
+// The numbers over many bars are small enough not to run into each other.
+func TestManyBars(t *testing.T) {
+	const bars = 60
+	many := Chart{Groups: []Group{{Bars: make([]Bar, bars)}}}
+	for i := range many.Groups[0].Bars {
+		many.Groups[0].Bars[i] = Bar{Series: "a", Value: 88_800}
+	}
+	var b bytes.Buffer
+	if err := many.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	texts := parse(t, b.Bytes(), "text")
+	size, err := strconv.ParseFloat(texts[len(texts)-1]["font-size"], 64)
+	const digit = 0.56 // of the size, as sans-serif is wide
+	if room := plotWidth * barShare / bars; err != nil || 5*digit*size > room*1.05 {
+		t.Errorf("numbers of size %v over bars %v wide: %v", size, room, err)
 	}
 }
 
