@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -363,13 +362,6 @@ func TestHeaderBomb(t *testing.T) {
 	p.works()
 }
 
-func heap() int64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
-}
-
 // A CONTINUATION that carries nothing is not free.
 func TestEmptyContinuationFlood(t *testing.T) {
 	p := newPeer(t, http2.Options{})
@@ -385,57 +377,6 @@ func TestEmptyContinuationFlood(t *testing.T) {
 	within(t, func() { _, err = s.ReadResponseHeaders(nil) })
 	if kind(err) != "protocol" || !strings.Contains(err.Error(), "ENHANCE_YOUR_CALM") {
 		t.Errorf("error %v", err)
-	}
-}
-
-// A body in tiny pieces, between frames that are passed over, takes memory of
-// the order of its size, though pieces lie in the memory that they were read into.
-func TestTinyPieces(t *testing.T) {
-	p := newPeer(t, http2.Options{})
-	s, id := p.get()
-	p.respond(id, false, ":status", "200")
-	body := head(t, s).Body
-	before := heap()
-	piece := string(frame(xhttp2.FrameData, 0, id, "x")) + string(frame(0xfe, 0, id, strings.Repeat("y", 16000)))
-	const pieces = 2000
-	for range pieces {
-		p.raw([]byte(piece))
-	}
-	within(t, func() { p.ping() })
-	if grown := heap() - before; grown > 3<<20 {
-		t.Errorf("the heap grew by %d bytes for a body of %d", grown, pieces)
-	}
-	p.data(id, true, "")
-	if got, err := io.ReadAll(body); len(got) != pieces || err != nil {
-		t.Errorf("%d bytes, %v", len(got), err)
-	}
-}
-
-// ping returns when the client has read everything so far.
-func (p *peer) ping() {
-	p.write(func() error { return p.fr.WriteSettings() })
-	s, id := p.get()
-	p.respond(id, true, ":status", "204")
-	head(p.t, s)
-	s.End()
-}
-
-// What nobody reads is bounded by the connection's window.
-func TestUnreadMemory(t *testing.T) {
-	p := newPeer(t, http2.Options{})
-	before := heap()
-	chunk := strings.Repeat("x", 16<<10)
-	for range 20 {
-		s, id := p.get()
-		p.respond(id, false, ":status", "200")
-		head(t, s)
-		for range 512 >> 4 {
-			p.data(id, false, chunk)
-		}
-	}
-	p.ping()
-	if grown := heap() - before; grown > 16<<20 {
-		t.Errorf("the heap grew by %d bytes for 10 MiB", grown)
 	}
 }
 

@@ -38,6 +38,14 @@ func newChunk(large bool) *chunk {
 	return k
 }
 
+// pin counts the chunk, once: bodies of c hold it.
+func (k *chunk) pin(c *Conn) {
+	if k.pinned == nil {
+		k.pinned = &c.pinned
+		c.pinned.Add(int64(len(k.b)))
+	}
+}
+
 // release drops one reference.
 func (k *chunk) release() {
 	if k.refs.Add(-1) > 0 {

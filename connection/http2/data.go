@@ -6,10 +6,12 @@ import (
 )
 
 const (
-	// shareFrom is the size from which on a piece of a body stays in the chunk
-	// that it was read into, however many others there are; freeSegments is how
-	// many pieces of a body may be smaller. What is beyond is copied together.
+	// shareFrom is the size from which on a frame's content stays in the chunk that
+	// it was read into, however many others there are, and shareHeld the same where
+	// bodies hold the chunk already; freeSegments is how many pieces of a body may
+	// be smaller. What is beyond is copied together.
 	shareFrom    = 2 << 10
+	shareHeld    = 256
 	freeSegments = 8
 	// pinnedFree is how many bytes of chunks bodies may hold on top of twice
 	// their own size. Beyond it all is copied.
@@ -21,6 +23,7 @@ type dataFrame struct {
 	s         *Stream // nil: nobody wants it
 	left, pad int     // bytes to come, and how many of them nobody wants
 	end       bool
+	large     bool                // it is no small piece, though it may come in such
 	late      *wire.ProtocolError // what is wrong with it, for after its content
 }
 
@@ -74,7 +77,7 @@ func (in *reader) beginData(h frameHeader) error {
 		s, want = nil, 0
 	}
 	c.dropped(int64(h.length - want))
-	in.data = dataFrame{s: s, left: left, pad: left - want, end: end, late: late}
+	in.data = dataFrame{s: s, left: left, pad: left - want, end: end, large: want >= shareFrom, late: late}
 	if left == 0 {
 		in.endData()
 	}
@@ -140,15 +143,18 @@ func (in *reader) hand(s *Stream, n int) {
 	c, k := in.c, in.buf
 	buffered := c.buffered.Add(int64(n))
 	s.buffered += int64(n)
-	waste := int64(0)
-	if k.pinned == nil {
-		waste = int64(len(k.b))
+	if last := len(s.segments) - 1; last >= 0 && s.segments[last].k == k && int(s.segments[last].w) == in.r {
+		s.segments[last].w += int32(n) // the same frame goes on
+		return
 	}
-	if (n >= shareFrom || len(s.segments) < freeSegments) && c.pinned.Load()+waste <= 2*buffered+pinnedFree {
-		if k.pinned == nil {
-			k.pinned = &c.pinned
-			c.pinned.Add(waste)
-		}
+	share := in.data.large || len(s.segments) < freeSegments
+	if k.pinned == nil {
+		share = share && c.pinned.Load()+int64(len(k.b)) <= 2*buffered+pinnedFree
+	} else {
+		share = share || n >= shareHeld
+	}
+	if share {
+		k.pin(c)
 		k.refs.Add(1)
 		s.segments = append(s.segments, segment{k: k, r: int32(in.r), w: int32(in.r + n)})
 		return
@@ -160,8 +166,11 @@ func (in *reader) hand(s *Stream, n int) {
 func (s *Stream) copyIn(p []byte) {
 	for len(p) > 0 {
 		last := len(s.segments) - 1
-		if last < 0 || !s.segments[last].own || int(s.segments[last].w) == len(s.segments[last].k.b) {
-			s.segments = append(s.segments, segment{k: newChunk(s.buffered > smallChunk), own: true})
+		goesOn := last >= 0 && s.segments[last].own
+		if !goesOn || int(s.segments[last].w) == len(s.segments[last].k.b) {
+			k := newChunk(goesOn || len(p) > smallChunk)
+			k.pin(s.c)
+			s.segments = append(s.segments, segment{k: k, own: true})
 			last++
 		}
 		g := &s.segments[last]

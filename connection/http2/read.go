@@ -100,7 +100,9 @@ func (in *reader) read(n int) error {
 	in.w += got
 	in.unseen += got
 	if got > 0 {
-		in.busy = got >= smallChunk || in.w == len(in.buf.b)
+		// The end of a frame may be short: over TLS it is where records and frames
+		// are of the same size.
+		in.busy = got >= smallChunk || in.w == len(in.buf.b) || in.busy && in.data.left > 0
 		if in.c.opts.PingInterval > 0 {
 			in.c.lastRead.Store(int64(time.Since(in.c.start)))
 		}
@@ -133,8 +135,7 @@ func (in *reader) room() []byte {
 }
 
 func (in *reader) makeRoom(n int) {
-	// A wait with a buffer is better done with a small one.
-	large := n > smallChunk || in.busy && (in.sock != nil || !in.c.quiet())
+	large := n > smallChunk || in.expects() && (in.sock != nil || !in.c.quiet())
 	if in.buf == nil {
 		in.buf = newChunk(large)
 		return
@@ -154,6 +155,14 @@ func (in *reader) makeRoom(n int) {
 		in.buf.release()
 		in.buf, in.r, in.w = next, 0, held
 	}
+}
+
+// expects reports whether much is to come at once. A wait for anything else is
+// better done with a small buffer. A large one that bodies hold is used to its end,
+// though: left half empty, it costs as much.
+func (in *reader) expects() bool {
+	held := in.buf != nil && len(in.buf.b) == largeChunk && in.buf.refs.Load() > 1
+	return in.busy || held || in.data.left >= smallChunk
 }
 
 // quiet reports whether nothing is expected from the server.
