@@ -339,6 +339,25 @@ func ExampleWithProtocols() {
 	// Output: 200 HTTP/2.0
 }
 
+// A service that keeps many slow downloads open bounds what each may hold: 1 MiB a
+// response, 16 MiB a connection.
+func ExampleWithHTTP2Windows() {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Proto) }))
+	server.Config.Protocols = &http.Protocols{}
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	defer server.Close()
+	client, _ := catena.New(catena.WithProtocols("h2c"), catena.WithHTTP2Windows(1<<20, 16<<20))
+	defer client.Close()
+	show(client.Get(context.Background(), server.URL))
+
+	_, err := catena.New(catena.WithHTTP2Windows(16<<20, 1<<20))
+	fmt.Println(err)
+	// Output:
+	// 200 HTTP/2.0
+	// WithHTTP2Windows: a stream's window of 16777216 bytes is more than half of the connection's, 1048576
+}
+
 func ExampleWithConnectionListener() {
 	server := greeter()
 	defer server.Close()

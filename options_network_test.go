@@ -3,6 +3,7 @@ package catena_test
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -13,6 +14,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"golang.org/x/net/http2"
 
 	"github.com/catena-http/catena"
 	"github.com/catena-http/catena/auth"
@@ -94,9 +98,12 @@ func TestNetworkOptionsMakeANetwork(t *testing.T) {
 		"WithProxyConnectHeader": {catena.WithProxyConnectHeader(http.Header{"X-Tenant": {"7"}}), func(n *route.Network) bool {
 			return n.ProxyConnectHeader.Get("X-Tenant") == "7"
 		}},
-		"WithHostnameVerifier":   {catena.WithHostnameVerifier(verifier), func(n *route.Network) bool { return n.HostnameVerifier("", nil) == io.EOF }},
-		"WithProtocols":          {catena.WithProtocols("http/1.1"), func(n *route.Network) bool { return slices.Equal(n.Protocols, []string{"http/1.1"}) }},
-		"WithPingInterval":       {catena.WithPingInterval(time.Second), func(n *route.Network) bool { return n.PingInterval == time.Second }},
+		"WithHostnameVerifier": {catena.WithHostnameVerifier(verifier), func(n *route.Network) bool { return n.HostnameVerifier("", nil) == io.EOF }},
+		"WithProtocols":        {catena.WithProtocols("http/1.1"), func(n *route.Network) bool { return slices.Equal(n.Protocols, []string{"http/1.1"}) }},
+		"WithPingInterval":     {catena.WithPingInterval(time.Second), func(n *route.Network) bool { return n.PingInterval == time.Second }},
+		"WithHTTP2Windows": {catena.WithHTTP2Windows(1<<20, 8<<20), func(n *route.Network) bool {
+			return n.HTTP2StreamWindow == 1<<20 && n.HTTP2ConnectionWindow == 8<<20
+		}},
 		"WithConnectionListener": {catena.WithConnectionListener(listener), func(n *route.Network) bool { return n.ConnectionListener == event.ConnectionListener(listener) }},
 
 		"WithPool":                 {catena.WithPool(pool), nil},
@@ -178,4 +185,69 @@ func TestProxyConnectHeaderIsChecked(t *testing.T) {
 		}
 	}
 	newClient(t, catena.WithProxyConnectHeader(nil), catena.WithProxyTLSConfig(nil))
+}
+
+// sayWindows serves one connection: it answers requests by 204, and says what windows
+// it was offered.
+func sayWindows(nc net.Conn, said chan<- string) {
+	defer nc.Close()
+	io.ReadFull(nc, make([]byte, len(http2.ClientPreface)))
+	framer := http2.NewFramer(nc, nc)
+	var first uint32
+	for {
+		frame, err := framer.ReadFrame()
+		if err != nil {
+			return
+		}
+		switch frame := frame.(type) {
+		case *http2.SettingsFrame:
+			if v, ok := frame.Value(http2.SettingInitialWindowSize); ok {
+				first = v
+			}
+		case *http2.WindowUpdateFrame:
+			said <- fmt.Sprintf("stream %d, connection %d", first, 65535+frame.Increment)
+			framer.WriteSettings() // the client has written all it had to, and reads
+		case *http2.HeadersFrame:
+			noContent := []byte{0x89} // RFC 7541, appendix A
+			framer.WriteHeaders(http2.HeadersFrameParam{StreamID: frame.StreamID, BlockFragment: noContent, EndHeaders: true, EndStream: true})
+		}
+	}
+}
+
+// The windows are what the server of a new connection is told first. Clients that
+// differ in them share no connection, though they share a pool.
+func TestHTTP2WindowsOnTheWire(t *testing.T) {
+	said := make(chan string, 100)
+	dial := func(context.Context, string, string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		go sayWindows(theirs, said) // ends with the client
+		return ours, nil
+	}
+	base := newClient(t, catena.WithProtocols("h2c"), catena.WithProxy(proxy.Proxy{}), catena.WithDialContext(dial))
+	for name, test := range map[string]struct {
+		opts []catena.Option
+		want string
+	}{
+		"default":    {nil, "stream 16777216, connection 33554432"},
+		"stream":     {[]catena.Option{catena.WithHTTP2Windows(1<<20, 0)}, "stream 1048576, connection 33554432"},
+		"connection": {[]catena.Option{catena.WithHTTP2Windows(0, 4<<20)}, "stream 1048576, connection 2097152"},
+		"both":       {[]catena.Option{catena.WithHTTP2Windows(2<<20, 8<<20)}, "stream 2097152, connection 4194304"},
+		"undone":     {[]catena.Option{catena.WithHTTP2Windows(2<<20, 8<<20), catena.WithHTTP2Windows(0, 0)}, "stream 16777216, connection 33554432"},
+	} {
+		client, err := base.With(test.opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := client.Get(t.Context(), "http://192.0.2.1/"); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if diff := gocmp.Diff(test.want, <-said); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if len(said) > 0 {
+			t.Errorf("%s: a second connection", name)
+		}
+	}
 }

@@ -222,6 +222,8 @@ func (d *dialer) speak() error {
 		WriteTimeout:    orNone(d.terms.Exchange.WriteTimeout),
 		MaxHeaderBytes:  d.terms.Exchange.MaxHeaderBytes,
 		MaxHeaderFields: d.terms.Exchange.MaxHeaderFields,
+		StreamWindow:    network.HTTP2StreamWindow,
+		ConnWindow:      network.HTTP2ConnectionWindow,
 	})
 	if err != nil {
 		return fmt.Errorf("start HTTP/2: %w", err)

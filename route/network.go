@@ -63,6 +63,14 @@ type Network struct {
 	// PingInterval is how long an HTTP/2 connection may be silent before it is
 	// pinged; a connection that does not answer is closed. 0: no pings.
 	PingInterval time.Duration
+	// HTTP2StreamWindow is how many bytes of one response an HTTP/2 server may send
+	// that nobody has read yet: 64 KiB at least. 0: 16 MiB, or a quarter of
+	// HTTP2ConnectionWindow if that is less.
+	HTTP2StreamWindow int
+	// HTTP2ConnectionWindow is the same of all responses on a connection together:
+	// twice HTTP2StreamWindow at least, 2^31-1 at most. 0: 64 MiB, or four times
+	// HTTP2StreamWindow if that is more.
+	HTTP2ConnectionWindow int
 	// ConnectionListener is told the life of the Network's connections; nil: none.
 	ConnectionListener event.ConnectionListener
 
@@ -94,16 +102,18 @@ func (n *Network) DerivedFrom(other *Network) bool {
 func (n *Network) With(change func(*Network)) *Network {
 	n.prepare.Do(n.complete) // which may be under way for a call
 	c := &Network{
-		from:               n,
-		DNS:                n.DNS,
-		DialContext:        n.DialContext,
-		ProxySelector:      n.ProxySelector,
-		ProxyAuthenticator: n.ProxyAuthenticator,
-		ProxyConnectHeader: n.ProxyConnectHeader.Clone(),
-		HostnameVerifier:   n.HostnameVerifier,
-		Protocols:          slices.Clone(n.Protocols),
-		PingInterval:       n.PingInterval,
-		ConnectionListener: n.ConnectionListener,
+		from:                  n,
+		DNS:                   n.DNS,
+		DialContext:           n.DialContext,
+		ProxySelector:         n.ProxySelector,
+		ProxyAuthenticator:    n.ProxyAuthenticator,
+		ProxyConnectHeader:    n.ProxyConnectHeader.Clone(),
+		HostnameVerifier:      n.HostnameVerifier,
+		Protocols:             slices.Clone(n.Protocols),
+		PingInterval:          n.PingInterval,
+		HTTP2StreamWindow:     n.HTTP2StreamWindow,
+		HTTP2ConnectionWindow: n.HTTP2ConnectionWindow,
+		ConnectionListener:    n.ConnectionListener,
 	}
 	if n.TLSConfig != nil {
 		c.TLSConfig = n.TLSConfig.Clone()
@@ -146,7 +156,7 @@ func (n *Network) complete() {
 	}
 	n.ProxyConnectHeader = n.ProxyConnectHeader.Clone()
 	n.err = errors.Join(checkProtocols(n.Protocols), n.checkTLS(), checkPing(n.PingInterval),
-		checkConnectHeader(n.ProxyConnectHeader))
+		checkWindows(n.HTTP2StreamWindow, n.HTTP2ConnectionWindow), checkConnectHeader(n.ProxyConnectHeader))
 	n.tls = n.completeTLS()
 	n.proxyTLS = n.completeProxyTLS()
 }
@@ -205,6 +215,31 @@ func (n *Network) checkTLS() error {
 func checkPing(d time.Duration) error {
 	if d < 0 {
 		return fmt.Errorf("ping interval is negative: %v", d)
+	}
+	return nil
+}
+
+// The bounds of a window of HTTP/2: what every client begins with, rounded, and
+// what the protocol allows (RFC 9113 6.9.1).
+const (
+	leastWindow = 1 << 16
+	maxWindow   = 1<<31 - 1
+)
+
+// checkWindows checks the receive windows of HTTP/2; 0 is the default, which suits
+// the other.
+func checkWindows(stream, conn int) error {
+	switch {
+	case stream != 0 && stream < leastWindow:
+		return fmt.Errorf("a stream's window of %d bytes is less than %d", stream, leastWindow)
+	case stream > maxWindow/2:
+		return fmt.Errorf("a stream's window of %d bytes is more than %d", stream, maxWindow/2)
+	case conn != 0 && conn < 2*leastWindow:
+		return fmt.Errorf("a connection's window of %d bytes is less than %d", conn, 2*leastWindow)
+	case conn > maxWindow:
+		return fmt.Errorf("a connection's window of %d bytes is more than %d", conn, maxWindow)
+	case conn != 0 && stream > conn/2:
+		return fmt.Errorf("a stream's window of %d bytes is more than half of the connection's, %d", stream, conn)
 	}
 	return nil
 }

@@ -31,13 +31,15 @@ func fullNetwork() *route.Network {
 		ProxyAuthenticator: auth.AuthenticatorFunc(func(proxy.Proxy, *http.Response) (*http.Request, error) {
 			return nil, nil
 		}),
-		ProxyConnectHeader: http.Header{"X-Token": {"t"}},
-		ProxyTLSConfig:     &tls.Config{ServerName: "proxy.test"},
-		TLSConfig:          &tls.Config{ServerName: "name.test", NextProtos: []string{"http/1.1"}},
-		HostnameVerifier:   func(string, *tls.ConnectionState) error { return nil },
-		Protocols:          []string{route.HTTP2, route.HTTP1},
-		PingInterval:       time.Second,
-		ConnectionListener: event.NewConnectionRecorder(),
+		ProxyConnectHeader:    http.Header{"X-Token": {"t"}},
+		ProxyTLSConfig:        &tls.Config{ServerName: "proxy.test"},
+		TLSConfig:             &tls.Config{ServerName: "name.test", NextProtos: []string{"http/1.1"}},
+		HostnameVerifier:      func(string, *tls.ConnectionState) error { return nil },
+		Protocols:             []string{route.HTTP2, route.HTTP1},
+		PingInterval:          time.Second,
+		HTTP2StreamWindow:     1 << 20,
+		HTTP2ConnectionWindow: 4 << 20,
+		ConnectionListener:    event.NewConnectionRecorder(),
 	}
 }
 
@@ -75,7 +77,11 @@ func TestNetworkWithCopiesEveryField(t *testing.T) {
 			if !reflect.DeepEqual(a.Interface(), b.Interface()) {
 				t.Errorf("%s is %v", field.Name, b)
 			}
-		case reflect.Interface, reflect.Pointer, reflect.Int64:
+		case reflect.Interface, reflect.Pointer:
+		case reflect.Int, reflect.Int64:
+			if a.Int() != b.Int() {
+				t.Errorf("%s is %v, was %v", field.Name, b, a)
+			}
 		default:
 			t.Errorf("%s is of a kind this test does not know", field.Name)
 		}
@@ -128,19 +134,27 @@ func TestNetworkValidate(t *testing.T) {
 		n    *route.Network
 		says string // "": valid
 	}{
-		"zero":                   {&route.Network{}, ""},
-		"everything":             {fullNetwork(), ""},
-		"http/1.1":               {&route.Network{Protocols: []string{"http/1.1"}}, ""},
-		"http/1.1 before h2":     {&route.Network{Protocols: []string{"http/1.1", "h2"}}, ""},
-		"h2c":                    {&route.Network{Protocols: []string{"h2c"}}, ""},
-		"no protocol":            {&route.Network{Protocols: []string{}}, "no protocol"},
-		"h2 alone":               {&route.Network{Protocols: []string{"h2"}}, "http/1.1"},
-		"h2c and another":        {&route.Network{Protocols: []string{"h2c", "http/1.1"}}, "h2c"},
-		"twice":                  {&route.Network{Protocols: []string{"http/1.1", "http/1.1"}}, "twice"},
-		"unknown":                {&route.Network{Protocols: []string{"http/1.1", "spdy/3"}}, "spdy/3"},
-		"negative ping interval": {&route.Network{PingInterval: -time.Second}, "ping interval"},
-		"verifier":               {&route.Network{HostnameVerifier: verify}, ""},
-		"verifier and insecure":  {&route.Network{HostnameVerifier: verify, TLSConfig: &tls.Config{InsecureSkipVerify: true}}, ""},
+		"zero":                        {&route.Network{}, ""},
+		"everything":                  {fullNetwork(), ""},
+		"http/1.1":                    {&route.Network{Protocols: []string{"http/1.1"}}, ""},
+		"http/1.1 before h2":          {&route.Network{Protocols: []string{"http/1.1", "h2"}}, ""},
+		"h2c":                         {&route.Network{Protocols: []string{"h2c"}}, ""},
+		"no protocol":                 {&route.Network{Protocols: []string{}}, "no protocol"},
+		"h2 alone":                    {&route.Network{Protocols: []string{"h2"}}, "http/1.1"},
+		"h2c and another":             {&route.Network{Protocols: []string{"h2c", "http/1.1"}}, "h2c"},
+		"twice":                       {&route.Network{Protocols: []string{"http/1.1", "http/1.1"}}, "twice"},
+		"unknown":                     {&route.Network{Protocols: []string{"http/1.1", "spdy/3"}}, "spdy/3"},
+		"negative ping interval":      {&route.Network{PingInterval: -time.Second}, "ping interval"},
+		"negative window":             {&route.Network{HTTP2StreamWindow: -1}, "window of -1 bytes"},
+		"tiny window":                 {&route.Network{HTTP2StreamWindow: 1<<16 - 1}, "less than 65536"},
+		"huge window":                 {&route.Network{HTTP2StreamWindow: 1 << 30}, "more than 1073741823"},
+		"negative connection window":  {&route.Network{HTTP2ConnectionWindow: -1}, "connection's window of -1"},
+		"tiny connection window":      {&route.Network{HTTP2ConnectionWindow: 1<<17 - 1}, "less than 131072"},
+		"windows the wrong way round": {&route.Network{HTTP2StreamWindow: 2 << 20, HTTP2ConnectionWindow: 4<<20 - 1}, "half of the connection's"},
+		"least windows":               {&route.Network{HTTP2StreamWindow: 1 << 16, HTTP2ConnectionWindow: 1 << 17}, ""},
+		"largest windows":             {&route.Network{HTTP2StreamWindow: 1<<30 - 1, HTTP2ConnectionWindow: 1<<31 - 1}, ""},
+		"verifier":                    {&route.Network{HostnameVerifier: verify}, ""},
+		"verifier and insecure":       {&route.Network{HostnameVerifier: verify, TLSConfig: &tls.Config{InsecureSkipVerify: true}}, ""},
 		"two verifiers": {&route.Network{HostnameVerifier: verify, TLSConfig: &tls.Config{
 			VerifyPeerCertificate: func([][]byte, [][]*x509.Certificate) error { return nil },
 		}}, "VerifyPeerCertificate"},
