@@ -78,6 +78,9 @@ func (s *socket) SetDeadline(t time.Time) error {
 	return s.Conn.SetDeadline(t)
 }
 
+// NetConn is the connection underneath.
+func (s *socket) NetConn() net.Conn { return s.Conn }
+
 // CloseWrite ends the stream to the peer, after a 101, where the connection can
 // do that.
 func (s *socket) CloseWrite() error {

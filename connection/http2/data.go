@@ -143,6 +143,7 @@ func (in *reader) hand(s *Stream, n int) {
 	c, k := in.c, in.buf
 	buffered := c.buffered.Add(int64(n))
 	s.buffered += int64(n)
+	in.ahead = s.buffered > aheadMost
 	if last := len(s.segments) - 1; last >= 0 && s.segments[last].k == k && int(s.segments[last].w) == in.r {
 		s.segments[last].w += int32(n) // the same frame goes on
 		return

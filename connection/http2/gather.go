@@ -15,8 +15,8 @@ var gatherBuffers = sync.Pool{New: func() any {
 
 // Gather wraps the connection below a TLS client, tls.Client(Gather(nc), cfg): a
 // Conn over that client then writes several records of a body by one system call,
-// where crypto/tls makes one for each. Other wrappers may lie between them if they
-// have a method NetConn.
+// where crypto/tls makes one for each, and knows before a read waits. Other wrappers
+// may lie between them if they have a method NetConn.
 func Gather(nc net.Conn) net.Conn { return &gatherer{Conn: nc} }
 
 // gatherer holds back what is written while somebody wants to write more. TLS may
@@ -25,6 +25,10 @@ func Gather(nc net.Conn) net.Conn { return &gatherer{Conn: nc} }
 type gatherer struct {
 	net.Conn
 
+	// Of the reading goroutine: see tell.
+	sock *socket // nil: waits go untold
+	into []byte  // what is read into
+
 	mu      sync.Mutex // guards what follows
 	holding bool
 	held    *[]byte
@@ -32,6 +36,26 @@ type gatherer struct {
 
 // NetConn is the connection underneath.
 func (g *gatherer) NetConn() net.Conn { return g.Conn }
+
+// tell has wait called before a Read waits for the socket underneath, and reports
+// whether there is one. It comes before the first Read of the goroutine that reads.
+func (g *gatherer) tell(wait func()) bool {
+	nc := g.Conn
+	if over, ok := nc.(interface{ NetConn() net.Conn }); ok {
+		nc = over.NetConn()
+	}
+	g.sock = newSocket(nc, func() []byte { return g.into }, wait)
+	return g.sock != nil
+}
+
+func (g *gatherer) Read(p []byte) (int, error) {
+	if g.sock == nil {
+		return g.Conn.Read(p)
+	}
+	g.into = p
+	defer func() { g.into = nil }()
+	return g.sock.read()
+}
 
 // Write writes p, or holds it back.
 func (g *gatherer) Write(p []byte) (int, error) {

@@ -2,6 +2,7 @@ package http2
 
 import (
 	"bytes"
+	"runtime"
 	"time"
 
 	"github.com/catena-http/catena/internal/wire"
@@ -15,6 +16,10 @@ const leastRoom = 8 << 10
 // wakeAfter is how much is read before a reader is woken although there is more
 // to read: it costs less to wake it once, for more.
 const wakeAfter = 128 << 10
+
+// aheadMost is how much of a body may lie unread before its reader is let run: what
+// it reads soon is still in the cache.
+const aheadMost = 128 << 10
 
 // reader is a connection's way in. It belongs to the reading goroutine, which
 // never waits for anything but the socket.
@@ -31,7 +36,8 @@ type reader struct {
 	busy bool // the last read filled what it was given
 	// sock is the connection as one that tells before it waits; nil: it is not one.
 	sock *socket
-	need int // how much a read is for
+	told bool // wakeTouched is called before a wait for the socket
+	need int  // how much a read is for
 
 	data dataFrame
 	// touched is the stream that what came last was for. Its reader is woken when
@@ -39,6 +45,7 @@ type reader struct {
 	// body that follows it.
 	touched *Stream
 	unseen  int  // bytes that were read since a reader was woken
+	ahead   bool // of the reader of the body that was read last: see aheadMost
 	shrunk  bool // the connection's windows: once
 	block   headerBlock
 	idle    budget
@@ -48,6 +55,11 @@ type reader struct {
 func (in *reader) init(c *Conn) {
 	in.c = c
 	in.sock = newSocket(c.nc, in.room, in.rest)
+	if g := gathererOf(c.nc); g != nil {
+		in.told = g.tell(in.wakeTouched)
+	} else {
+		in.told = in.sock != nil
+	}
 	in.block.init(c)
 }
 
@@ -89,8 +101,9 @@ func (in *reader) read(n int) error {
 	var got int
 	var err error
 	in.need = n
-	if in.sock == nil || in.unseen >= wakeAfter {
+	if !in.told || in.unseen >= wakeAfter {
 		in.wakeTouched()
+		in.letReaderRun()
 	}
 	if in.sock != nil {
 		got, err = in.sock.read()
@@ -109,6 +122,15 @@ func (in *reader) read(n int) error {
 		return nil
 	}
 	return err
+}
+
+// letReaderRun makes way for the reader of a body, which was woken, where that is far
+// behind. It is no wait: where the reader has something else to do, it costs nothing.
+func (in *reader) letReaderRun() {
+	if in.ahead {
+		in.ahead = false
+		runtime.Gosched()
+	}
 }
 
 // rest is called before a wait for the socket.
