@@ -19,11 +19,12 @@ import (
 
 var get16 = plan.Cell{Work: workload.Get, Proto: client.H1, Callers: 16}
 
+func sample(rate int64, cpu float64) []measure.Sample {
+	return []measure.Sample{{Requests: rate, Seconds: 1, P50: 100, P99: 2500, CPU: cpu, Allocs: 12}}
+}
+
 // run is a small run: Catena at 2.4 and fasthttp at 6 times net/http's rate.
 func run() *Result {
-	sample := func(rate int64, cpu float64) []measure.Sample {
-		return []measure.Sample{{Requests: rate, Seconds: 1, P50: 100, P99: 2500, CPU: cpu, Allocs: 12}}
-	}
 	r := &Result{Versions: map[string]string{"Go": "1.26"}}
 	r.Put(NewCell(get16, []string{"catena", "nethttp", "fasthttp"}, map[string][]measure.Sample{
 		"catena": sample(48_000, 10), "nethttp": sample(20_000, 25), "fasthttp": sample(120_000, 5),
@@ -84,20 +85,35 @@ func TestVerdicts(t *testing.T) {
 	table := VerdictTable(r.Judged())
 	got := map[string]string{}
 	for _, line := range table[1:] {
-		got[line[0]+": "+line[1]+" "+line[2]] = line[3] + " " + line[4]
+		got[line[0]+": "+line[1]+" "+line[2]] = strings.Join(line[3:], " ")
 	}
 	want := map[string]string{
-		"get h1 16: rate, catena ÷ nethttp ≥ 2":     "2.40 met",
-		"get h1 16: CPU, catena ÷ nethttp ≤ 0.5":    "0.40 met",
-		"get h1 16: rate, catena ÷ fasthttp ≥ 0.95": "0.40 missed",
-		"download h1 1: rate, catena ÷ curl ≥ 1":    "- curl was not measured",
-		"idle h1 1: memory ≤ 1536":                  "1,400 met",
+		"get h1 16: rate, catena ÷ nethttp ≥ 2":     "2.40 - met",
+		"get h1 16: CPU, catena ÷ nethttp ≤ 0.5":    "0.40 - met",
+		"get h1 16: rate, catena ÷ fasthttp ≥ 0.95": "0.40 - missed",
+		"download h1 1: rate, catena ÷ curl ≥ 1":    "- - curl was not measured",
+		"idle h1 1: memory ≤ 1536":                  "1,400 - met",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	if fallen := r.Fallen(); len(fallen) != 1 || fallen[0].Against != "fasthttp" {
 		t.Errorf("under their floors: %v, want that of fasthttp alone (its floor is 0.4675)", fallen)
+	}
+}
+
+// A target that is missed says how the bound of all clients would have come out.
+func TestVerdictsBesideTheBound(t *testing.T) {
+	for rate, want := range map[int64]string{60_000: "0.40 0.50 missed, by socket too", 118_000: "0.40 0.98 missed"} {
+		r := run()
+		r.Put(NewCell(get16, []string{"catena", "fasthttp", "socket"}, map[string][]measure.Sample{
+			"catena": sample(48_000, 10), "fasthttp": sample(120_000, 5), "socket": sample(rate, 4),
+		}))
+		for _, line := range VerdictTable(r.Judged()) {
+			if got := strings.Join(line[3:], " "); line[1] == "rate, catena ÷ fasthttp" && got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
 	}
 }
 

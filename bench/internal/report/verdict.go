@@ -11,7 +11,8 @@ import (
 type Verdict struct {
 	plan.Target
 	Got     float64
-	Missing string // why there is no figure; empty: there is one
+	Bound   float64 // the figure of plan.Bound in the place of the client's; 0: none
+	Missing string  // why there is no figure; empty: there is one
 }
 
 // Judge finds the target's figure in the run.
@@ -28,6 +29,8 @@ func (r *Result) Judge(t plan.Target) Verdict {
 		return v
 	}
 	v.Got = t.Metric.Of(us.Median)
+	socket, _ := cell.Row(plan.Bound)
+	v.Bound = t.Metric.Of(socket.Median)
 	if t.Against != "" {
 		them, ok := cell.Row(t.Against)
 		if !ok {
@@ -35,6 +38,7 @@ func (r *Result) Judge(t plan.Target) Verdict {
 			return v
 		}
 		v.Got = measure.Ratio(v.Got, t.Metric.Of(them.Median))
+		v.Bound = measure.Ratio(v.Bound, t.Metric.Of(them.Median))
 	}
 	if v.Got == 0 {
 		v.Missing = "no figure"
@@ -53,23 +57,36 @@ func (r *Result) Judged() []Verdict {
 	return all
 }
 
-// VerdictTable says how each came out.
+// VerdictTable says how each came out, and how it would have for plan.Bound: a target
+// that it misses too is beyond what a client can do in this place.
 func VerdictTable(verdicts []Verdict) [][]string {
-	table := [][]string{{"work", "figure", "target", "measured", ""}}
+	table := [][]string{{"work", "figure", "target", "measured", plan.Bound, ""}}
 	for _, v := range verdicts {
-		measured, said := ratio(v.Got), "met"
-		if v.Against == "" {
-			measured = number(v.Got)
-		}
+		measured, said := v.show(v.Got), "met"
 		switch {
 		case v.Missing != "":
 			measured, said = "-", v.Missing
-		case !v.Met(v.Got):
+		case v.Met(v.Got):
+		case v.Bound > 0 && !v.Met(v.Bound):
+			said = "missed, by " + plan.Bound + " too"
+		default:
 			said = "missed"
 		}
-		table = append(table, []string{v.Cell.String(), figure(v.Target), bound(v.Target), measured, said})
+		socket := "-"
+		if v.Bound > 0 {
+			socket = v.show(v.Bound)
+		}
+		table = append(table, []string{v.Cell.String(), figure(v.Target), bound(v.Target), measured, socket, said})
 	}
 	return table
+}
+
+// show writes a figure of the target's kind.
+func (v Verdict) show(figure float64) string {
+	if v.Against == "" {
+		return number(figure)
+	}
+	return ratio(figure)
 }
 
 func figure(t plan.Target) string {
