@@ -28,7 +28,7 @@ type Context struct {
 	values Values
 
 	over       atomic.Bool // err is set; Err asks often, and seldom finds an end
-	mu         sync.Mutex // guards the fields below
+	mu         sync.Mutex  // guards the fields below
 	done       chan struct{}
 	err        error // what Err returns; set once
 	cause      error // what ended the call, with our own timeout in full
