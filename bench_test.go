@@ -91,9 +91,45 @@ func newBenchClient(b testing.TB, opts ...catena.Option) *catena.Client {
 	return c
 }
 
+// benchSockets are connections that are no client: they show what the same bytes
+// cost, written and read, and so how far any client can get.
+type benchSockets chan *benchSocket
+
+type benchSocket struct {
+	net.Conn
+	response []byte
+}
+
+func newBenchSockets(b *testing.B, url string, n int) benchSockets {
+	b.Helper()
+	sockets := make(benchSockets, n)
+	for range n {
+		nc, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { nc.Close() })
+		sockets <- &benchSocket{nc, make([]byte, len(benchResponse))}
+	}
+	return sockets
+}
+
+var benchRequest = []byte("GET / HTTP/1.1\r\nHost: 127.0.0.1:50000\r\n" +
+	"Accept-Encoding: gzip\r\nConnection: Keep-Alive\r\nUser-Agent: bench\r\n\r\n")
+
+func (s benchSockets) getOnce() error {
+	socket := <-s
+	defer func() { s <- socket }()
+	if _, err := socket.Write(benchRequest); err != nil {
+		return err
+	}
+	_, err := io.ReadFull(socket, socket.response)
+	return err
+}
+
 // BenchmarkGet is small GETs over loopback HTTP/1.1 on pooled connections, the
 // request made once for each caller: catena, with interceptors and a listener
-// too, against net/http.
+// too, against net/http and against the bare sockets.
 func BenchmarkGet(b *testing.B) {
 	url := startBenchServer(b)
 	pass := chain.InterceptorFunc(func(c chain.Chain) (*http.Response, error) { return c.Proceed(c.Request()) })
@@ -116,6 +152,11 @@ func BenchmarkGet(b *testing.B) {
 		}},
 	}
 	for _, callers := range []int{1, 16, 64} {
+		b.Run(fmt.Sprintf("callers=%d/socket", callers), func(b *testing.B) {
+			sockets := newBenchSockets(b, url, callers)
+			b.ReportAllocs()
+			parallel(b, callers, sockets.getOnce)
+		})
 		for _, c := range clients {
 			b.Run(fmt.Sprintf("callers=%d/%s", callers, c.name), func(b *testing.B) {
 				client := c.client(b)
