@@ -1,15 +1,10 @@
 package http2_test
 
 import (
-	"crypto/tls"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"testing"
-
-	"github.com/catena-http/catena/connection/http2"
 )
 
 // On one processor the connection lets the reader of a body run before much of it
@@ -39,36 +34,36 @@ func TestBodyIsNotReadFarAhead(t *testing.T) {
 // Over TLS too a reader gets what has come before the connection waits for more.
 func TestReaderIsWokenBeforeAWaitOverTLS(t *testing.T) {
 	more := make(chan struct{})
-	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	c := serve(t, true, func(w http.ResponseWriter, r *http.Request) {
 		for range 3 {
 			io.WriteString(w, "piece")
 			w.(http.Flusher).Flush()
-			<-more
+			select {
+			case <-more:
+			case <-r.Context().Done():
+				return
+			}
 		}
-	}))
-	srv.EnableHTTP2 = true
-	srv.StartTLS()
-	t.Cleanup(srv.Close)
-	nc, err := net.Dial("tcp", srv.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	secure := tls.Client(http2.Gather(nc), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
-	c := connect(t, secure, http2.Options{Secure: true})
-	s := open(t, c, terms, request(t, "GET", "https://x.test/"), 0)
+	})
+	endless := terms
+	endless.ReadTimeout = 0 // a reader that it wakes looks for itself
+	s := open(t, c, endless, request(t, "GET", "https://x.test/"), 0)
 	defer s.End()
 	if err := s.FinishRequest(nil); err != nil {
 		t.Fatal(err)
 	}
-	resp := head(t, s)
-	piece := make([]byte, len("piece"))
-	for range 3 {
-		if _, err := io.ReadFull(resp.Body, piece); err != nil || string(piece) != "piece" {
-			t.Fatalf("%q, %v", piece, err)
+	within(t, func() {
+		resp := head(t, s)
+		piece := make([]byte, len("piece"))
+		for range 3 {
+			if _, err := io.ReadFull(resp.Body, piece); err != nil || string(piece) != "piece" {
+				t.Errorf("%q, %v", piece, err)
+				return
+			}
+			more <- struct{}{}
 		}
-		more <- struct{}{}
-	}
-	if _, err := resp.Body.Read(piece); err != io.EOF {
-		t.Errorf("error is %v", err)
-	}
+		if _, err := resp.Body.Read(piece); err != io.EOF {
+			t.Errorf("error is %v", err)
+		}
+	})
 }
