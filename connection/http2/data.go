@@ -23,7 +23,7 @@ type dataFrame struct {
 	s         *Stream // nil: nobody wants it
 	left, pad int     // bytes to come, and how many of them nobody wants
 	end       bool
-	large     bool                // it is no small piece, though it may come in such
+	large     bool                // the content is, of which a read may bring a small piece
 	late      *wire.ProtocolError // what is wrong with it, for after its content
 }
 
@@ -56,8 +56,7 @@ func (in *reader) beginData(h frameHeader) error {
 	case !within:
 		return c.violation(xhttp2.ErrCodeFlowControl, "more DATA than the connection's window")
 	}
-	if crowded && !in.shrunk {
-		in.shrunk = true
+	if crowded {
 		c.shrink()
 	}
 	end := h.flags.Has(xhttp2.FlagDataEndStream)
@@ -145,7 +144,7 @@ func (in *reader) hand(s *Stream, n int) {
 	s.buffered += int64(n)
 	in.ahead = s.buffered > aheadMost
 	if last := len(s.segments) - 1; last >= 0 && s.segments[last].k == k && int(s.segments[last].w) == in.r {
-		s.segments[last].w += int32(n) // the same frame goes on
+		s.segments[last].w += int32(n) // the same frame goes on: another has a header before it
 		return
 	}
 	share := in.data.large || len(s.segments) < freeSegments

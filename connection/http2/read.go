@@ -45,8 +45,7 @@ type reader struct {
 	// body that follows it.
 	touched *Stream
 	unseen  int  // bytes that were read since a reader was woken
-	ahead   bool // of the reader of the body that was read last: see aheadMost
-	shrunk  bool // the connection's windows: once
+	ahead   bool // too much of the body that came last is unread: see aheadMost
 	block   headerBlock
 	idle    budget
 	lull    lull
@@ -113,8 +112,8 @@ func (in *reader) read(n int) error {
 	in.w += got
 	in.unseen += got
 	if got > 0 {
-		// The end of a frame may be short: over TLS it is where records and frames
-		// are of the same size.
+		// The end of a frame may be short without a lull: over TLS it is, where frames
+		// are as large as records.
 		in.busy = got >= smallChunk || in.w == len(in.buf.b) || in.busy && in.data.left > 0
 		if in.c.opts.PingInterval > 0 {
 			in.c.lastRead.Store(int64(time.Since(in.c.start)))
@@ -125,7 +124,7 @@ func (in *reader) read(n int) error {
 }
 
 // letReaderRun makes way for the reader of a body, which was woken, where that is far
-// behind. It is no wait: where the reader has something else to do, it costs nothing.
+// behind. It is no wait: where the reader is busy with something else, it goes on.
 func (in *reader) letReaderRun() {
 	if in.ahead {
 		in.ahead = false

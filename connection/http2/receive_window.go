@@ -9,11 +9,11 @@ import (
 // It begins with a window of Options.StreamWindow for every stream, so that a
 // body needs no round trip to come at full speed, and with half of
 // Options.ConnWindow for all of them together. Where readers keep up that is all.
-// Few bodies that nobody reads would use it up, and nothing else came through. So
+// A few bodies that nobody reads would use it up and let nothing else through. So
 // once much lies unread, the connection is shrunk, for good: by SETTINGS the
 // windows of all streams become small, those of open ones included (RFC 9113
-// 6.9.2), and only then the connection gets its second half. What fills the first
-// half can't take the second, of which each stream has a small share.
+// 6.9.2), and only then does the connection get its second half. What fills the
+// first half cannot take the second, of which each stream has a small share.
 //
 // Afterwards a stream's window grows as its reader takes what came: by what is
 // left of one half of ConnWindow, all that lies unread counted.
@@ -41,8 +41,8 @@ func (o Options) half() int64 { return int64(o.ConnWindow) / 2 }
 // that are buffered make the window's size.
 type receiveWindow struct {
 	size, avail, unsent int64
-	// slack is how much more than avail may come: what the window was shrunk by,
-	// of which nobody can tell when the peer stops to use it.
+	// slack is how much more than avail may come: what the window was shrunk by.
+	// The peer may have used it before it knew, and is not reproached if it goes on.
 	slack int64
 }
 
@@ -74,8 +74,8 @@ func (w *receiveWindow) taken(n int64, urgent bool) (grant int64) {
 	return 0
 }
 
-// short is by how much the window was shrunk below what lies in the buffers; less
-// than 0: it was not.
+// short is how much more lies in the buffers than the window, which was shrunk,
+// has room for; 0 or less: it has room.
 func (w *receiveWindow) short() int64 { return -w.avail - w.unsent }
 
 // grow makes the window n bytes larger. It returns what to grant.
@@ -125,11 +125,12 @@ func (c *Conn) dropped(n int64) {
 	}
 }
 
-// crowdedLocked reports whether so much lies unread that the connection is to be
-// shrunk: more than one stream's due, and what is left lasts until it is done.
-func (c *Conn) crowdedLocked() bool { return c.receive.unread() > c.opts.half()/2 }
+// crowdedLocked reports whether the connection is to be shrunk: half of what it has
+// lies unread. The other half has to last until the server knows.
+func (c *Conn) crowdedLocked() bool { return !c.shrunk && c.receive.unread() > c.opts.half()/2 }
 
-// shrink makes the windows of streams small and that of the connection whole.
+// shrink makes the windows of streams small and that of the connection whole. The
+// reading goroutine calls it, once.
 func (c *Conn) shrink() {
 	size := c.opts.smallWindow()
 	c.out.mu.Lock() // those who open streams know on which side of the SETTINGS they are
@@ -141,13 +142,25 @@ func (c *Conn) shrink() {
 		open = append(open, s)
 	}
 	c.mu.Unlock()
-	for _, s := range open {
-		s.mu.Lock()
-		s.window.shrink(size)
-		s.mu.Unlock()
-	}
 	b := appendSettings(nil, xhttp2.Setting{ID: xhttp2.SettingInitialWindowSize, Val: uint32(size)})
-	c.out.sendControlLocked(appendWord(b, xhttp2.FrameWindowUpdate, 0, uint32(more)))
+	b = appendWord(b, xhttp2.FrameWindowUpdate, 0, uint32(more))
+	for _, s := range open {
+		if grant := s.shrink(size); grant > 0 {
+			b = appendWord(b, xhttp2.FrameWindowUpdate, s.id, uint32(grant))
+		}
+	}
+	c.out.sendControlLocked(b)
+}
+
+// shrink makes the window of s small. It returns what to grant the server: of what
+// was taken before and held back, while the window was large, it may need every
+// byte now, and the reader be waiting for it.
+func (s *Stream) shrink(size int64) (grant int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.window.shrink(size)
+	grant, _ = s.refillLocked(0, true)
+	return grant
 }
 
 // windowLocked is the window of a stream that is opened now.
