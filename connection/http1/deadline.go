@@ -97,9 +97,9 @@ func (c *Conn) armEach() {
 	c.readFixed, c.headBegun = false, false
 }
 
-// endRequest moves the request to its last state. A reader that waits for the
-// response already has its time from now on, one that comes later sees to it by
-// itself; a head that has begun keeps the time it has.
+// endRequest moves the request to its last state. Who waits for the response by now
+// has the read timeout from here on, and who comes later sets a deadline of its own;
+// a head that has begun keeps the time it has.
 func (c *Conn) endRequest(state requestState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
