@@ -314,17 +314,24 @@ func TestSpoiledConnectionsAreNotPooled(t *testing.T) {
 			}
 		}
 	}
+	end := func(s string) func(int, net.Conn) {
+		return func(_ int, c net.Conn) {
+			c.Read(make([]byte, 4096))
+			io.WriteString(c, s)
+		}
+	}
 	for name, tc := range map[string]struct {
 		serve func(int, net.Conn)
 		ok    bool
-		idle  int
+		why   event.Reason // of the close; "": it is pooled
 	}{
-		"good":               {answer("HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello from "), true, 1},
-		"connection: close":  {answer("HTTP/1.1 200 OK\r\nContent-Length: 11\r\nConnection: close\r\n\r\nhello from "), true, 0},
-		"HTTP/1.0":           {answer("HTTP/1.0 200 OK\r\nContent-Length: 11\r\n\r\nhello from "), true, 0},
-		"bytes after it":     {answer("HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello from HTTP/1.1 200 OK\r\n\r\n"), true, 0},
-		"length and chunked": {answer("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\nb\r\nhello from \r\n0\r\n\r\n"), true, 0},
-		"nonsense":           {answer("SSH-2.0-OpenSSH\r\n"), false, 0},
+		"good":               {answer("HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello from "), true, ""},
+		"connection: close":  {answer("HTTP/1.1 200 OK\r\nContent-Length: 11\r\nConnection: close\r\n\r\nhello from "), true, event.ReasonConnectionClose},
+		"HTTP/1.0":           {answer("HTTP/1.0 200 OK\r\nContent-Length: 11\r\n\r\nhello from "), true, event.ReasonConnectionClose},
+		"up to the end":      {end("HTTP/1.1 200 OK\r\n\r\nhello from "), true, event.ReasonNotReusable},
+		"bytes after it":     {answer("HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello from HTTP/1.1 200 OK\r\n\r\n"), true, event.ReasonNotReusable},
+		"length and chunked": {answer("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\nb\r\nhello from \r\n0\r\n\r\n"), true, event.ReasonNotReusable},
+		"nonsense":           {answer("SSH-2.0-OpenSSH\r\n"), false, event.ReasonExchangeFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -335,7 +342,14 @@ func TestSpoiledConnectionsAreNotPooled(t *testing.T) {
 					t.Errorf("got %v", err)
 				}
 				synctest.Wait()
-				w.expect(tc.idle, tc.idle)
+				if tc.why == "" {
+					w.expect(1, 1)
+					return
+				}
+				w.expect(0, 0)
+				if diff := cmp.Diff([]event.Reason{tc.why}, w.closings()); diff != "" {
+					t.Errorf("closed for (-want +got)\n%s", diff)
+				}
 			})
 		})
 	}
