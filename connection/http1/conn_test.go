@@ -211,6 +211,7 @@ func tcpPair(t testing.TB) (client, server net.Conn) {
 // silent one is in time.
 func TestWriteTimeoutOnASocket(t *testing.T) {
 	client, server := tcpPair(t)
+	server.(*net.TCPConn).SetReadBuffer(1 << 20) // else the kernel may hold all that is sent
 	const timeout = 500 * time.Millisecond
 	const slow = 8
 	stopped := make(chan time.Time, 1)
