@@ -78,8 +78,9 @@ func (s *socket) SetDeadline(t time.Time) error {
 	return s.Conn.SetDeadline(t)
 }
 
-// NetConn is the connection underneath.
-func (s *socket) NetConn() net.Conn { return s.Conn }
+// ReadsFrom is where Read has its bytes from, as they are: see http2.Gather. HTTP/2
+// probes nothing.
+func (s *socket) ReadsFrom() net.Conn { return s.Conn }
 
 // CloseWrite ends the stream to the peer, after a 101, where the connection can
 // do that.

@@ -42,8 +42,8 @@ func (g *gatherer) NetConn() net.Conn { return g.Conn }
 // whether there is one. It comes before the first Read of the goroutine that reads.
 func (g *gatherer) tell(wait func()) bool {
 	nc := g.Conn
-	if over, ok := nc.(interface{ NetConn() net.Conn }); ok {
-		nc = over.NetConn()
+	if over, ok := nc.(interface{ ReadsFrom() net.Conn }); ok {
+		nc = over.ReadsFrom() // NetConn would promise nothing about Read
 	}
 	g.sock = newSocket(nc, func() []byte { return g.into }, wait)
 	return g.sock != nil
