@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -158,6 +159,7 @@ func TestShrink(t *testing.T) {
 			t.Error("a byte was read", diff)
 		}
 		p.more(begunID, small-1)
+		synctest.Wait()
 		io.ReadFull(begun, make([]byte, small-1))
 		want := []string{fmt.Sprintf("window %d +%d", begunID, (16<<10+1)+(2<<20)-(48<<10-1))}
 		if diff := cmp.Diff(want, p.heard()); diff != "" {
@@ -173,11 +175,28 @@ func TestShrink(t *testing.T) {
 			t.Errorf("the window of %d did not grow", fullID)
 		}
 	})
+	bubble(t, "a window that has grown makes room with its stream's end", func(t *testing.T) {
+		p := newPeer(t, opts)
+		full, begun, fullID, begunID := crowd(p)
+		acknowledge(p)
+		acknowledge(p)
+		p.more(begunID, small-1)
+		synctest.Wait()
+		io.ReadFull(begun, make([]byte, small))
+		p.data(begunID, true, "")
+		io.ReadAll(begun)
+		p.heard()
+		io.ReadFull(full, make([]byte, 1<<20-64<<10)) // as above, where that is too little
+		if got := p.heard(); !slices.ContainsFunc(got, func(line string) bool { return strings.HasPrefix(line, fmt.Sprintf("window %d ", fullID)) }) {
+			t.Errorf("heard %q", got)
+		}
+	})
 	bubble(t, "not before the server knows", func(t *testing.T) {
 		p := newPeer(t, opts)
 		_, begun, _, id := crowd(p)
 		acknowledge(p) // the opening's
 		p.more(id, small-1)
+		synctest.Wait()
 		io.ReadFull(begun, make([]byte, small))
 		quarter := fmt.Sprintf("window %d +%d", id, 16<<10)
 		want := []string{fmt.Sprintf("window %d +%d", id, 16<<10+1), quarter, quarter}
