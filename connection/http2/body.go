@@ -187,9 +187,14 @@ func (s *Stream) beginData(total, content int) (want int, late *wire.ProtocolErr
 		if s.rest > 0 {
 			s.rest -= int64(want)
 		}
-		// Padding is nobody's to read.
-		s.window.unsent += int64(total - want)
+		if total == want {
+			s.mu.Unlock()
+			return want, late
+		}
+		// Padding is nobody's to read, and there may be no reader's turn to grant it.
+		grant, least := s.refillLocked(int64(total-want), s.buffered+int64(want) == 0)
 		s.mu.Unlock()
+		s.refill(grant, least)
 		return want, late
 	}
 	s.mu.Unlock()
