@@ -128,18 +128,18 @@ func WithPingInterval(d time.Duration) Option {
 
 // WithHTTP2Windows sets how many bytes of responses an HTTP/2 server may send that
 // nobody has read yet: of one stream, and of all streams of a connection together.
-// They decide how fast a long way is, stream bytes a round trip, and how much memory
-// bodies take that are read slowly or not at all.
+// They decide how fast bodies come from far away, stream bytes a round trip, and how
+// much memory those take that are read slowly or not at all.
 //
-// A stream's window is there from its first byte on. As long as readers keep up the
-// connection has half of its window; once half of that lies unread it gets the rest,
-// and from then on streams have 512 KiB at most each unless they are read, so that
-// bodies that nobody reads leave room for others.
+// A stream has its whole window from its first byte on. As long as readers keep up the
+// connection has half of its own; once half of that lies unread it gets the rest, and
+// from then on streams have 512 KiB each at most unless they are read, so that bodies
+// that nobody reads leave room for others.
 //
 // 0 is the default, which suits the other: 16 MiB, or a quarter of connection if that
 // is less; 64 MiB, or four times stream if that is more. Errors of New are a stream
-// of less than 64 KiB, one of more than half of connection, and a connection of more
-// than 2^31-1 bytes (RFC 9113 6.9.1).
+// of less than 64 KiB or more than half of connection, and a connection of less than
+// 128 KiB or more than 2^31-1 bytes (RFC 9113 6.9.1).
 func WithHTTP2Windows(stream, connection int) Option {
 	return option(func(s *settings) error {
 		windows := &route.Network{HTTP2StreamWindow: stream, HTTP2ConnectionWindow: connection}

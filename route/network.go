@@ -64,12 +64,12 @@ type Network struct {
 	// pinged; a connection that does not answer is closed. 0: no pings.
 	PingInterval time.Duration
 	// HTTP2StreamWindow is how many bytes of one response an HTTP/2 server may send
-	// that nobody has read yet: 64 KiB at least. 0: 16 MiB, or a quarter of
-	// HTTP2ConnectionWindow if that is less.
+	// that nobody has read yet: 64 KiB at least, 2^30-1 at most. 0: 16 MiB, or a
+	// quarter of HTTP2ConnectionWindow if that is less.
 	HTTP2StreamWindow int
 	// HTTP2ConnectionWindow is the same of all responses on a connection together:
-	// twice HTTP2StreamWindow at least, 2^31-1 at most. 0: 64 MiB, or four times
-	// HTTP2StreamWindow if that is more.
+	// twice HTTP2StreamWindow and 128 KiB at least, 2^31-1 at most. 0: 64 MiB, or
+	// four times HTTP2StreamWindow, up to 2^31-1, if that is more.
 	HTTP2ConnectionWindow int
 	// ConnectionListener is told the life of the Network's connections; nil: none.
 	ConnectionListener event.ConnectionListener
