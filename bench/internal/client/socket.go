@@ -28,7 +28,7 @@ func newSocket(cfg Config) (Client, error) {
 	return &socket{cfg: cfg}, nil
 }
 
-// unopened is a Client's Open where there are no bodies.
+// unopened is Client.Open of one that has no bodies.
 type unopened struct{}
 
 func (unopened) Open(Op) (io.ReadCloser, error) {
@@ -113,8 +113,8 @@ func (c *socketCaller) upload() error {
 }
 
 var (
-	headEnd = []byte("\r\n\r\n")
-	length  = []byte("Content-Length: ")
+	headEnd     = []byte("\r\n\r\n")
+	lengthField = []byte("Content-Length: ")
 )
 
 // readHead reads to the end of the response's head. It returns how much of the body
@@ -133,7 +133,7 @@ func (c *socketCaller) readHead(buf []byte) (n int, size int64, err error) {
 		if !bytes.HasPrefix(head, []byte("HTTP/1.1 200 ")) {
 			return 0, 0, fmt.Errorf("the server answered %q", head)
 		}
-		_, field, _ := bytes.Cut(head, length)
+		_, field, _ := bytes.Cut(head, lengthField)
 		field, _, _ = bytes.Cut(field, []byte("\r\n"))
 		size, err = strconv.ParseInt(string(field), 10, 64)
 		return len(body), size, err
@@ -174,7 +174,7 @@ type tlsSocket struct {
 func (s *tlsSocket) Write(p []byte) (n int, err error) {
 	for n < len(p) && err == nil {
 		k := min(len(p)-n, gathered)
-		s.Conn.Write(p[n : n+k]) // to held, so without an error
+		s.Conn.Write(p[n : n+k]) // to raw.held, so without an error
 		_, err = s.raw.Conn.Write(s.raw.held)
 		s.raw.held = s.raw.held[:0]
 		n += k

@@ -20,12 +20,12 @@ const (
 	ourWindow   = 16 << 20  // of a stream that is read
 	readBuffer  = 128 << 10 // frames are parsed in it
 	burst       = 512 << 10 // of a file that is written at a time
-	line        = 64        // of the processor's cache
+	cacheLine   = 64        // of most processors
 )
 
 // socketHTTP2 is socket by HTTP/2: one connection, to which callers write frames made
 // before, and one goroutine that looks for the ends of their streams. It trusts the
-// peer: no padding, one SETTINGS, a status that is the head's first byte.
+// peer: no padding, one SETTINGS, a head that is one frame and begins with its status.
 type socketHTTP2 struct {
 	unopened
 	cfg Config
@@ -48,7 +48,7 @@ func (s *socketHTTP2) Caller(op Op) (Do, error) {
 	}
 	stream := &socketStream{conn: s.conn, op: op, request: op.requestFrames(u), done: make(chan error, 1)}
 	if op.File != "" {
-		stream.buf = make([]byte, line+burst+burst/leastFrame*frameHead)
+		stream.buf = make([]byte, cacheLine+burst+burst/leastFrame*frameHead)
 	}
 	return stream.do, nil
 }
@@ -107,8 +107,8 @@ type socketStream struct {
 	conn    *socketConn
 	op      Op
 	request []byte
-	done    chan error
-	buf     []byte // for frames of the file
+	done    chan error // the end of the stream; has room for it
+	buf     []byte     // for frames of the file
 
 	// The connection's mu guards what follows.
 	id     uint32
@@ -174,10 +174,10 @@ func (s *socketStream) upload() error {
 }
 
 // read reads n bytes of f into frames as large as the peer takes them. The first body
-// begins where a line of the cache does: the kernel may copy the file there twice as
+// begins where a cache line does: the kernel may copy the file there twice as
 // fast as to where it does not.
 func (s *socketStream) read(f io.Reader, n int, last bool) ([]byte, error) {
-	b := s.buf[line-frameHead : line-frameHead]
+	b := s.buf[cacheLine-frameHead : cacheLine-frameHead]
 	for n > 0 {
 		size := min(n, s.conn.maxFrame)
 		n -= size

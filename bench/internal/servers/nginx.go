@@ -82,8 +82,8 @@ func writeConf(name string, f Files, addrs Addrs) error {
 
 // conf is a server that is no bottleneck of its own making: no logs, connections
 // that live as long as the run, one cipher for all. nginx 1.22 has HTTP/2 by the
-// listener, so each protocol has its own. HTTP/2 is served without sendfile, which
-// makes a system call of each frame of 8 KiB.
+// listener, so each protocol has its own. HTTP/2 is served without sendfile, with
+// which every frame is of 8 KiB and costs a system call.
 var conf = template.Must(template.New("nginx.conf").Parse(`
 daemon off;
 {{if .Root}}user root root;{{end}}

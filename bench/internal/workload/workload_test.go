@@ -14,9 +14,10 @@ import (
 	"github.com/catena-http/catena/bench/internal/workload"
 )
 
-// Every client does every workload that it takes part in, against the Go server.
-func TestEveryClientWorks(t *testing.T) {
-	files, err := servers.NewFiles(t.TempDir(), 1<<20)
+// serve starts the Go server with files whose large one is of size bytes.
+func serve(t *testing.T, size int64) (servers.Files, servers.Addrs) {
+	t.Helper()
+	files, err := servers.NewFiles(t.TempDir(), size)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,6 +26,12 @@ func TestEveryClientWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(stop)
+	return files, addrs
+}
+
+// Every client does every workload that it takes part in, against the Go server.
+func TestEveryClientWorks(t *testing.T) {
+	files, addrs := serve(t, 1<<20)
 	done := map[string]bool{}
 	for _, cell := range plan.Full() {
 		for _, name := range cell.Clients() {
@@ -71,15 +78,7 @@ func TestEveryClientWorks(t *testing.T) {
 // The bound moves more than windows hold: bodies are larger than those of streams, and
 // what all callers send is more than the connection's.
 func TestTheBoundMovesMoreThanAWindow(t *testing.T) {
-	files, err := servers.NewFiles(t.TempDir(), 40<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	addrs, stop, err := servers.Serve(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stop)
+	files, addrs := serve(t, 40<<20)
 	for _, work := range []string{workload.Download, workload.Upload} {
 		s, err := workload.Run(workload.Spec{
 			Client: plan.Bound, Work: work, Proto: client.H2C, Callers: 2,
@@ -108,15 +107,7 @@ func conns(c plan.Cell) int {
 
 // A failure of the server is the run's, not a fast answer.
 func TestAFailureIsAnError(t *testing.T) {
-	files, err := servers.NewFiles(t.TempDir(), 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	addrs, stop, err := servers.Serve(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stop)
+	files, addrs := serve(t, 1<<20)
 	if err := os.Remove(files.Body); err != nil { // the server answers 404
 		t.Fatal(err)
 	}
@@ -129,7 +120,7 @@ func TestAFailureIsAnError(t *testing.T) {
 			t.Errorf("%s downloaded what is not there", name)
 		}
 	}
-	_, err = workload.Run(workload.Spec{
+	_, err := workload.Run(workload.Spec{
 		Client: plan.Bound, Work: workload.Download, Proto: client.H2C, Callers: 1,
 		Addr: addrs[client.H2C], Files: files, Duration: time.Millisecond,
 	})
@@ -149,15 +140,7 @@ func TestAFailureIsAnError(t *testing.T) {
 }
 
 func TestProfiles(t *testing.T) {
-	files, err := servers.NewFiles(t.TempDir(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	addrs, stop, err := servers.Serve(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stop)
+	files, addrs := serve(t, 1)
 	spec := workload.Spec{
 		Client: "catena", Work: workload.Get, Proto: client.H1, Callers: 1,
 		Addr: addrs[client.H1], Files: files, Duration: time.Millisecond,
