@@ -16,8 +16,9 @@ var gatherBuffers = sync.Pool{New: func() any {
 // Gather wraps the connection below a TLS client, tls.Client(Gather(nc), cfg): a
 // Conn over that client then writes several records of a body by one system call,
 // where crypto/tls makes one for each, and knows before a read waits. Other wrappers
-// may lie between them if they have a method NetConn. Where nc itself has one, what
-// that returns is read in its place: nc must not change what it reads.
+// may lie between them if they have a method NetConn. It knows of waits only where nc
+// is a *net.TCPConn or has a method ReadsFrom() net.Conn that returns one, which is
+// read in its place then.
 func Gather(nc net.Conn) net.Conn { return &gatherer{Conn: nc} }
 
 // gatherer holds back what is written while somebody wants to write more. TLS may
