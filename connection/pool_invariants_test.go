@@ -134,6 +134,9 @@ func (w *world) checkBooks(limit int) {
 		if c.holders != 0 || !c.pooled || c.noNewExchanges {
 			w.t.Errorf("an idle connection has %d holders, pooled %v, retired %v", c.holders, c.pooled, c.noNewExchanges)
 		}
+		if c.home != p.addresses[c.address] {
+			w.t.Error("an idle connection's place is not that of its address")
+		}
 	}
 	if idle != p.idle.len || p.idle.len > p.maxIdle {
 		w.t.Errorf("%d idle connections are listed, %d counted", idle, p.idle.len)
