@@ -76,7 +76,7 @@ func VerdictTable(verdicts []Verdict) [][]string {
 		if v.Bound > 0 {
 			socket = v.show(v.Bound)
 		}
-		table = append(table, []string{v.Cell.String(), figure(v.Target), bound(v.Target), measured, socket, said})
+		table = append(table, []string{v.Cell.String(), figure(v.Target), wanted(v.Target), measured, socket, said})
 	}
 	return table
 }
@@ -96,7 +96,7 @@ func figure(t plan.Target) string {
 	return fmt.Sprintf("%s, %s ÷ %s", t.Metric, t.Who(), t.Against)
 }
 
-func bound(t plan.Target) string {
+func wanted(t plan.Target) string {
 	if t.Metric == plan.Rate {
 		return fmt.Sprintf("≥ %g", t.Want)
 	}
