@@ -54,12 +54,19 @@ func hasToken(lists []string, token string) bool {
 	for _, list := range lists {
 		for more := true; more; {
 			var element string
-			if element, list, more = strings.Cut(list, ","); sameToken(trimOWS(element), token) {
+			if element, list, more = cutElement(list); sameToken(element, token) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// cutElement cuts the first element off a comma-separated list (RFC 9110 5.6.1). It
+// is for loops that run once a call, where those of package strings cost a closure.
+func cutElement(list string) (element, rest string, more bool) {
+	element, rest, more = strings.Cut(list, ",")
+	return trimOWS(element), rest, more
 }
 
 // sameToken compares tokens in any case of letters. Lengths are compared too,

@@ -144,8 +144,8 @@ func takeLength(h http.Header) (int64, error) {
 	for _, list := range lists {
 		for rest, more := list, true; more; {
 			var element string
-			element, rest, more = strings.Cut(rest, ",")
-			n, ok := parseLength(trimOWS(element))
+			element, rest, more = cutElement(rest)
+			n, ok := parseLength(element)
 			if !ok {
 				return 0, wire.Protocolf("malformed Content-Length %s", quote([]byte(list)))
 			}
@@ -184,8 +184,9 @@ func takeTrailerNames(h http.Header) http.Header {
 	delete(h, "Trailer")
 	var trailer http.Header
 	for _, list := range lists {
-		for element := range strings.SplitSeq(list, ",") {
-			name := trimOWS(element)
+		for more := true; more; {
+			var name string
+			name, list, more = cutElement(list)
 			if !isToken(name) || isFraming(name) {
 				continue
 			}
@@ -203,7 +204,7 @@ func keepAliveOf(h http.Header) time.Duration {
 	for _, list := range h["Keep-Alive"] {
 		for more := true; more; {
 			var element string
-			element, list, more = strings.Cut(list, ",")
+			element, list, more = cutElement(list)
 			name, value, _ := strings.Cut(element, "=")
 			if !sameToken(trimOWS(name), "timeout") {
 				continue
