@@ -327,7 +327,7 @@ func TestWindowsAtRandom(t *testing.T) {
 					}
 				})
 				time.Sleep(time.Duration(rng.IntN(3)) * roundTrip / 3)
-				if n := c.Unread(); n > int64(max(opts.ConnWindow, 4*opts.StreamWindow)) {
+				if n := c.Unread(); n > max(int64(opts.ConnWindow), 4*int64(opts.StreamWindow)) {
 					t.Errorf("%d bytes are unread", n)
 				}
 			}
