@@ -92,6 +92,11 @@ func TestDryReadersCanGetMore(t *testing.T) {
 					windows.conn -= n
 					windows.streams[d.id] -= n
 				}
+				if n := min(4<<10, windows.conn, windows.streams[d.id]) &^ 255; step%5 == 0 && n > 0 {
+					p.pad(d.id, n)
+					windows.conn -= n
+					windows.streams[d.id] -= n
+				}
 				if i := rng.IntN(len(all)); i%2 == 0 || step > 300 { // the others are read late
 					d = all[i]
 					n := d.unread >> rng.IntN(2)
