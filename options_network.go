@@ -133,7 +133,7 @@ func WithPingInterval(d time.Duration) Option {
 //
 // A stream has its whole window from its first byte on. As long as readers keep up the
 // connection has half of its own; once half of that lies unread it gets the rest, and
-// from then on streams have 512 KiB each at most unless they are read, so that bodies
+// from then on streams have 256 KiB each at most unless they are read, so that bodies
 // that nobody reads leave room for others.
 //
 // 0 is the default, which suits the other: 16 MiB, or a quarter of connection if that

@@ -19,7 +19,7 @@ func TestShrinkLeavesDryReadersAWindow(t *testing.T) {
 		io.ReadFull(read, make([]byte, 512<<10))
 		p.heard()
 		p.body(2<<20 + 1)
-		want := []string{"windows 65536", fmt.Sprintf("window 0 +%d", 4<<20+512<<10), fmt.Sprintf("window %d +%d", id, 512<<10)}
+		want := []string{"windows 32768", fmt.Sprintf("window 0 +%d", 4<<20+512<<10), fmt.Sprintf("window %d +%d", id, 512<<10)}
 		if diff := cmp.Diff(want, p.heard()); diff != "" {
 			t.Error(diff)
 		}

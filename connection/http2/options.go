@@ -51,7 +51,7 @@ type Options struct {
 
 	// ConnWindow is the same of all streams together, and so bounds the memory
 	// that bodies take. Half of it is kept back until much lies unread: then
-	// streams get less each (512 KiB at most) unless they are read, so that those
+	// streams get less each (256 KiB at most) unless they are read, so that those
 	// that nobody reads do not hold back the others. 0 means 64 MiB, or four times
 	// StreamWindow if that is more; it is 128 KiB at least and 2^31-1 at most.
 	ConnWindow int

@@ -21,8 +21,8 @@ const (
 	// smallWindow is the largest window of a stream on a shrunk connection, before
 	// its reader has taken anything; shares is how many such streams half of the
 	// connection's window is for.
-	smallWindow = 512 << 10
-	shares      = 64
+	smallWindow = 256 << 10
+	shares      = 128
 	// leastUpdate is the least that a WINDOW_UPDATE is sent for while the reader
 	// has something to read.
 	leastUpdate = 4 << 10

@@ -107,7 +107,7 @@ func TestUpdatesAreFew(t *testing.T) {
 // When half of what the connection has at first lies unread, the windows of streams
 // become small and the connection gets its second half.
 func TestShrink(t *testing.T) {
-	const small = 64 << 10
+	const small = 32 << 10
 	opts := http2.Options{StreamWindow: 4 << 20, ConnWindow: 8 << 20}
 	// crowd fills a window, has one byte more come, and returns the bodies.
 	crowd := func(p *peer) (full, begun io.Reader, fullID, begunID uint32) {
@@ -161,7 +161,7 @@ func TestShrink(t *testing.T) {
 		p.more(begunID, small-1)
 		synctest.Wait()
 		io.ReadFull(begun, make([]byte, small-1))
-		want := []string{fmt.Sprintf("window %d +%d", begunID, (16<<10+1)+(2<<20)-(48<<10-1))}
+		want := []string{fmt.Sprintf("window %d +%d", begunID, (small/2+1)+(2<<20)-(small/2-1))}
 		if diff := cmp.Diff(want, p.heard()); diff != "" {
 			t.Error(diff)
 		}
@@ -198,8 +198,7 @@ func TestShrink(t *testing.T) {
 		p.more(id, small-1)
 		synctest.Wait()
 		io.ReadFull(begun, make([]byte, small))
-		quarter := fmt.Sprintf("window %d +%d", id, 16<<10)
-		want := []string{fmt.Sprintf("window %d +%d", id, 16<<10+1), quarter, quarter}
+		want := []string{fmt.Sprintf("window %d +%d", id, small/2+1), fmt.Sprintf("window %d +%d", id, small/2-1)}
 		if diff := cmp.Diff(want, p.heard()); diff != "" {
 			t.Error(diff)
 		}
@@ -207,7 +206,7 @@ func TestShrink(t *testing.T) {
 	bubble(t, "small as they are", func(t *testing.T) {
 		p := newPeer(t, http2.Options{StreamWindow: small, ConnWindow: 8 << 20})
 		p.heard()
-		for range 33 {
+		for range 2<<20/small + 1 {
 			p.body(small)
 		}
 		want := []string{fmt.Sprintf("windows %d", small), fmt.Sprintf("window 0 +%d", 4<<20)}
@@ -251,7 +250,7 @@ func TestCancelGivesWindowBack(t *testing.T) {
 // no more memory than they may.
 func TestUnreadBodiesHoldNobodyUp(t *testing.T) {
 	const size = 5 << 20
-	bubble(t, "60", func(t *testing.T) {
+	bubble(t, "120", func(t *testing.T) {
 		c := serveFar(t, http2.Options{StreamWindow: 2 << 20, ConnWindow: 8 << 20}, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/small" {
 				pour(w, r, 1000)
@@ -260,7 +259,7 @@ func TestUnreadBodiesHoldNobodyUp(t *testing.T) {
 			}
 		})
 		var bodies []io.Reader
-		for i := range 60 {
+		for i := range 120 {
 			s := open(t, c, terms, request(t, "GET", "http://x.test/big"), 0)
 			body := head(t, s).Body
 			io.CopyN(io.Discard, body, int64(i%2)<<16)
