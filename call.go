@@ -14,6 +14,7 @@ import (
 	"github.com/catena-http/catena/connection"
 	"github.com/catena-http/catena/event"
 	"github.com/catena-http/catena/internal/lifetime"
+	"github.com/catena-http/catena/internal/linked"
 )
 
 // Call is one request and, in the end, one response, with everything that is
@@ -38,8 +39,8 @@ type Call struct {
 	lapsed   atomic.Bool // the context had ended when the call did; set before ended
 	ended    atomic.Bool
 
-	begun   listed // guarded by the registry
-	running listed // guarded by the Dispatcher
+	begun   linked.Node[Call] // guarded by the registry
+	running linked.Node[Call] // guarded by the Dispatcher
 
 	// Of the goroutine that runs the call, then of the body's reader.
 	early      error        // of a listener that panicked before the call ran

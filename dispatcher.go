@@ -3,6 +3,8 @@ package catena
 import (
 	"slices"
 	"sync"
+
+	"github.com/catena-http/catena/internal/linked"
 )
 
 // The Dispatcher's limits where nothing else is said.
@@ -44,9 +46,9 @@ type Dispatcher struct {
 	mu         sync.Mutex // guards the fields below; nothing of the user's runs under it
 	maxCalls   int
 	maxPerHost int
-	running    callList // enqueued or not, in the order of starting
-	places     int      // taken by enqueued calls
-	leaving    int      // calls taken out of the queue whose failure is being told
+	running    linked.List[Call] // enqueued or not, in the order of starting
+	places     int               // taken by enqueued calls
+	leaving    int               // calls taken out of the queue whose failure is being told
 	queue      queue
 }
 
@@ -94,7 +96,7 @@ func (d *Dispatcher) SetMaxCallsPerHost(n int) {
 func (d *Dispatcher) RunningCount() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.running.len
+	return d.running.Len()
 }
 
 // QueuedCount is how many calls wait.
@@ -109,7 +111,7 @@ func (d *Dispatcher) QueuedCount() int {
 func (d *Dispatcher) Running() []*Call {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.AppendSeq(make([]*Call, 0, d.running.len), d.running.all())
+	return slices.AppendSeq(make([]*Call, 0, d.running.Len()), d.running.All())
 }
 
 // Queued are the calls that wait, in the order in which they came.
@@ -131,13 +133,13 @@ func (d *Dispatcher) CancelAll() {
 func (d *Dispatcher) started(c *Call) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.running.add(c, &c.running)
+	d.running.Add(c, &c.running)
 }
 
 // finished is the end of a call of Execute.
 func (d *Dispatcher) finished(c *Call) {
 	d.mu.Lock()
-	d.running.remove(&c.running)
+	d.running.Remove(&c.running)
 	d.unlockAndRest()
 }
 
@@ -201,7 +203,7 @@ func (d *Dispatcher) promote() {
 
 // place starts a call and gives it a place. d.mu is held.
 func (d *Dispatcher) place(e *entry) {
-	d.running.add(e.call, &e.call.running)
+	d.running.Add(e.call, &e.call.running)
 	d.places++
 	e.host.running++
 	d.queue.refresh(e.host, d.maxPerHost)
@@ -211,7 +213,7 @@ func (d *Dispatcher) place(e *entry) {
 // vacate is the end of an enqueued call.
 func (d *Dispatcher) vacate(e *entry) {
 	d.mu.Lock()
-	d.running.remove(&e.call.running)
+	d.running.Remove(&e.call.running)
 	d.places--
 	e.host.running--
 	d.queue.refresh(e.host, d.maxPerHost)
@@ -222,7 +224,7 @@ func (d *Dispatcher) vacate(e *entry) {
 // unlockAndRest gives d.mu back and tells if nothing runs any more. No call
 // waits then: each has another that holds its place.
 func (d *Dispatcher) unlockAndRest() {
-	resting := d.running.len == 0 && d.leaving == 0
+	resting := d.running.Len() == 0 && d.leaving == 0
 	d.mu.Unlock()
 	if resting && d.idle != nil {
 		d.idle()

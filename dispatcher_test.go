@@ -261,7 +261,7 @@ func TestDispatcherFreesThePlaceOfACallThatBreaksOff(t *testing.T) {
 		staged(t, DispatcherOptions{}, func(s *stage) {
 			d := s.dispatcher
 			e := &entry{call: s.call("a1"), run: func() { panic("broken") }, host: d.queue.host("a.test")}
-			d.running.add(e.call, &e.call.running)
+			d.running.Add(e.call, &e.call.running)
 			d.places, e.host.running = 1, 1
 			func() {
 				defer func() {

@@ -3,13 +3,15 @@ package catena
 import (
 	"context"
 	"sync"
+
+	"github.com/catena-http/catena/internal/linked"
 )
 
 // registry is the calls that have begun and not ended, of a client and of those
 // derived from it.
 type registry struct {
-	mu      sync.Mutex // guards the fields below and the listed parts of the calls
-	calls   callList
+	mu      sync.Mutex // guards the fields below and the calls' nodes
+	calls   linked.List[Call]
 	changed chan struct{} // closed, and forgotten, when a call ends; nil: nobody waits
 }
 
@@ -20,14 +22,14 @@ func (r *registry) add(c *Call) bool {
 	if c.client.refuses() {
 		return false
 	}
-	r.calls.add(c, &c.begun)
+	r.calls.Add(c, &c.begun)
 	return true
 }
 
 func (r *registry) remove(c *Call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.calls.remove(&c.begun) && r.changed != nil {
+	if r.calls.Remove(&c.begun) && r.changed != nil {
 		close(r.changed)
 		r.changed = nil
 	}
@@ -41,7 +43,7 @@ func (r *registry) of(client *Client) (calls []*Call) {
 }
 
 func (r *registry) ofLocked(client *Client) (calls []*Call) {
-	for c := range r.calls.all() {
+	for c := range r.calls.All() {
 		if c.client.belongsTo(client) {
 			calls = append(calls, c)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/catena-http/catena/event"
+	"github.com/catena-http/catena/internal/linked"
 	"github.com/catena-http/catena/route"
 )
 
@@ -43,8 +44,8 @@ type Pool struct {
 
 	mu        sync.Mutex // guards the fields below and those that RealConnection names
 	addresses map[route.Address]*addressPool
-	idle      idleList
-	open      int // connections known, idle and in use
+	idle      linked.List[RealConnection] // the one that became idle first at the beginning
+	open      int                         // connections known, idle and in use
 	timer     *time.Timer
 	wake      time.Time // when timer fires; zero: it is not set
 	shut      bool
@@ -201,7 +202,7 @@ func (p *Pool) hold(c *RealConnection) {
 
 // unlist takes an idle connection off the idle lists. Called with mu held.
 func (p *Pool) unlist(c *RealConnection) {
-	if !p.idle.remove(c) {
+	if !p.idle.Remove(&c.idle) {
 		return
 	}
 	if c.multiplexed() {
@@ -298,15 +299,15 @@ func (p *Pool) keep(ap *addressPool, c *RealConnection, now time.Time) (dropped 
 		return []drop{{conn: c, why: event.ReasonIdleLimit}}
 	}
 	c.expires = now.Add(life)
-	p.idle.add(c)
+	p.idle.Add(c, &c.idle)
 	if !c.multiplexed() {
 		ap.idle = append(ap.idle, c)
 		if len(ap.idle) > p.maxIdlePerAddress {
 			dropped = append(dropped, p.evict(ap.idle[0], event.ReasonIdleLimit))
 		}
 	}
-	if p.idle.len > p.maxIdle {
-		dropped = append(dropped, p.evict(p.idle.oldest, event.ReasonIdleLimit))
+	if p.idle.Len() > p.maxIdle {
+		dropped = append(dropped, p.evict(p.idle.First(), event.ReasonIdleLimit))
 	}
 	p.wakeAt(c.expires)
 	return dropped

@@ -7,52 +7,15 @@ import (
 	"github.com/catena-http/catena/route"
 )
 
-// idleList is the pool's idle connections in the order in which they became
-// idle, of both protocols. Guarded by Pool.mu.
-type idleList struct {
-	oldest, newest *RealConnection
-	len            int
-}
-
-func (l *idleList) add(c *RealConnection) {
-	c.older, c.newer = l.newest, nil
-	if l.newest == nil {
-		l.oldest = c
-	} else {
-		l.newest.newer = c
+// oldestOf is the oldest idle connection of a Network or of those derived from it; nil: of
+// any. There may be none. Called with mu held.
+func (p *Pool) oldestOf(n *route.Network) *RealConnection {
+	for c := range p.idle.All() {
+		if n == nil || c.address.Network.DerivedFrom(n) {
+			return c
+		}
 	}
-	l.newest = c
-	l.len++
-}
-
-// remove reports whether c was on the list.
-func (l *idleList) remove(c *RealConnection) bool {
-	if c.older == nil && l.oldest != c {
-		return false
-	}
-	if c.older == nil {
-		l.oldest = c.newer
-	} else {
-		c.older.newer = c.newer
-	}
-	if c.newer == nil {
-		l.newest = c.older
-	} else {
-		c.newer.older = c.older
-	}
-	c.older, c.newer = nil, nil
-	l.len--
-	return true
-}
-
-// oldestOf is the oldest one of a Network or of those derived from it; nil: of
-// any. There may be none.
-func (l *idleList) oldestOf(n *route.Network) *RealConnection {
-	c := l.oldest
-	for n != nil && c != nil && !c.address.Network.DerivedFrom(n) {
-		c = c.newer
-	}
-	return c
+	return nil
 }
 
 // wakeAt lets the timer fire at t at the latest. Called with mu held.
@@ -104,14 +67,12 @@ func (p *Pool) evictExpired() {
 	p.wake = time.Time{}
 	var dropped []drop
 	var next time.Time
-	for c := p.idle.oldest; c != nil; {
-		following := c.newer
+	for c := range p.idle.All() {
 		if !now.Before(c.expires) {
 			dropped = append(dropped, p.evict(c, event.ReasonIdleTimeout))
 		} else if next.IsZero() || c.expires.Before(next) {
 			next = c.expires
 		}
-		c = following
 	}
 	if !next.IsZero() {
 		p.wakeAt(next)
@@ -143,7 +104,7 @@ func (p *Pool) EvictNetwork(n *route.Network) {
 func (p *Pool) evictIdle(of *route.Network, why event.Reason) {
 	p.mu.Lock()
 	var dropped []drop
-	for c := p.idle.oldestOf(of); c != nil; c = p.idle.oldestOf(of) {
+	for c := p.oldestOf(of); c != nil; c = p.oldestOf(of) {
 		dropped = append(dropped, p.evict(c, why))
 	}
 	p.mu.Unlock()
@@ -163,7 +124,7 @@ func (p *Pool) Close() {
 func (p *Pool) IdleCount() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.idle.len
+	return p.idle.Len()
 }
 
 // ConnectionCount is the number of connections, idle and in use.
@@ -178,7 +139,7 @@ func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.stats
-	s.Open, s.Idle = p.open, p.idle.len
+	s.Open, s.Idle = p.open, p.idle.Len()
 	for _, ap := range p.addresses {
 		s.Waiting += ap.waiters.len
 	}

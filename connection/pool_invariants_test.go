@@ -129,7 +129,7 @@ func (w *world) checkBooks(limit int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	idle := 0
-	for c := p.idle.oldest; c != nil; c = c.newer {
+	for c := range p.idle.All() {
 		idle++
 		if c.holders != 0 || !c.pooled || c.noNewExchanges {
 			w.t.Errorf("an idle connection has %d holders, pooled %v, retired %v", c.holders, c.pooled, c.noNewExchanges)
@@ -138,8 +138,8 @@ func (w *world) checkBooks(limit int) {
 			w.t.Error("an idle connection's place is not that of its address")
 		}
 	}
-	if idle != p.idle.len || p.idle.len > p.maxIdle {
-		w.t.Errorf("%d idle connections are listed, %d counted", idle, p.idle.len)
+	if idle != p.idle.Len() || p.idle.Len() > p.maxIdle {
+		w.t.Errorf("%d idle connections are listed, %d counted", idle, p.idle.Len())
 	}
 	open := 0
 	for a, ap := range p.addresses {
@@ -154,8 +154,8 @@ func (w *world) checkBooks(limit int) {
 			w.t.Errorf("%v: %d calls wait though %d connections are open and %d idle", a, ap.waiters.len, ap.open, len(ap.idle))
 		}
 	}
-	if p.open > open || p.open < p.idle.len {
-		w.t.Errorf("%d connections are known, %d counted by address, %d idle", p.open, open, p.idle.len)
+	if p.open > open || p.open < p.idle.Len() {
+		w.t.Errorf("%d connections are known, %d counted by address, %d idle", p.open, open, p.idle.Len())
 	}
 	if (p.timer != nil) && p.open == 0 {
 		w.t.Error("an empty pool has a timer")

@@ -134,8 +134,8 @@ func TestIdleLimits(t *testing.T) {
 func (w *world) checkOldestWereClosed() {
 	w.t.Helper()
 	for _, e := range w.events.Events() {
-		for c := w.pool.idle.oldest; c != nil && e.Name == "Closed"; c = c.newer {
-			if c.RemoteAddr().String() == e.Addr && c.ID() < e.ConnectionID {
+		for c := range w.pool.idle.All() {
+			if e.Name == "Closed" && c.RemoteAddr().String() == e.Addr && c.ID() < e.ConnectionID {
 				w.t.Errorf("connection %d was closed, the older %d was kept", e.ConnectionID, c.ID())
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/catena-http/catena/connection/http1"
 	"github.com/catena-http/catena/connection/http2"
 	"github.com/catena-http/catena/event"
+	"github.com/catena-http/catena/internal/linked"
 	"github.com/catena-http/catena/internal/wire"
 	"github.com/catena-http/catena/proxy"
 	"github.com/catena-http/catena/route"
@@ -37,16 +38,16 @@ type RealConnection struct {
 	completed atomic.Int64
 
 	// Guarded by pool.mu.
-	address        route.Address   // the pool's key: of the route, or of the last call through a plain proxy
-	home           *addressPool    // the pool's part for address; nil until the pool knows it
-	pooled         bool            // the pool knows it
-	holders        int             // calls that hold it
-	noNewExchanges bool            // one way
-	why            event.Reason    // of noNewExchanges
-	refused        int             // streams the server refused
-	expires        time.Time       // while idle: when it is to be closed
-	idleFor        time.Duration   // how long the server lets it idle; 0: it did not say
-	older, newer   *RealConnection // the pool's idle list
+	address        route.Address // the pool's key: of the route, or of the last call through a plain proxy
+	home           *addressPool  // the pool's part for address; nil until the pool knows it
+	pooled         bool          // the pool knows it
+	holders        int           // calls that hold it
+	noNewExchanges bool          // one way
+	why            event.Reason  // of noNewExchanges
+	refused        int           // streams the server refused
+	expires        time.Time     // while idle: when it is to be closed
+	idleFor        time.Duration // how long the server lets it idle; 0: it did not say
+	idle           linked.Node[RealConnection]
 }
 
 var lastConnectionID atomic.Uint64
